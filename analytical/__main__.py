@@ -1,0 +1,51 @@
+"""`python -m analytical`: closed-form estimates without Streamlit, as JSON or as a short table."""
+
+import sys
+from collections.abc import Callable
+
+from analytical import genz, llm_viewer, simfa_python
+from presets.arguments import Parser, add_experiment_options, experiments, print_json
+from presets.errors import PresetError, unknown
+from presets.experiment import Experiment
+from presets.record import Result, to_record
+
+ESTIMATORS: dict[str, Callable[[Experiment], Result]] = {
+    module.NAME: module.run for module in (simfa_python, genz, llm_viewer)
+}
+_SHOWN = ("latency_us", "tflops", "l2_bytes", "dram_bytes", "regime", "waves", "bottleneck")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Print one record (a JSON object), or a JSON list where several lengths, models or estimators are asked."""
+    parser = Parser(prog="python -m analytical", description=__doc__)
+    add_experiment_options(parser)
+    parser.add_argument(
+        "--estimator",
+        default=simfa_python.NAME,
+        help=f"comma-separated: {', '.join(ESTIMATORS)}; default %(default)s",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON records")
+    try:
+        args = parser.parse_args(argv)
+        names = [_known(name.strip()) for name in args.estimator.split(",")]
+        records = [to_record(e, ESTIMATORS[name](e)) for e in experiments(args) for name in names]
+    except PresetError as error:
+        print(error, file=sys.stderr)
+        return 2
+    if args.json:
+        print_json(records[0] if len(records) == 1 else records)
+    else:
+        for record in records:
+            shown = "  ".join(f"{key}={record[key]}" for key in _SHOWN)
+            print(f"{record['estimator']}  {record['llm'] or 'bare shape'}  L={record['seq_q']}  {shown}")
+    return 0
+
+
+def _known(name: str) -> str:
+    if name not in ESTIMATORS:
+        raise PresetError(f"--estimator: {unknown('estimator', name, ESTIMATORS)}")
+    return name
+
+
+if __name__ == "__main__":
+    sys.exit(main())

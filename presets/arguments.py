@@ -1,0 +1,139 @@
+"""Command-line options that describe experiments, shared by every command of the project."""
+
+import argparse
+import itertools
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from presets import loader
+from presets.errors import PresetError, unknown
+from presets.experiment import Experiment, make_experiment, make_workload
+from presets.specs import GpuSpec, KernelSpec, LlmSpec, Spec
+
+_KINDS: dict[str, type[Spec]] = {"gpu": GpuSpec, "kernel": KernelSpec, "llm": LlmSpec}
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser that answers bad input with PresetError instead of a usage text."""
+
+    def error(self, message: str) -> Any:
+        raise PresetError(f"{self.prog}: {message}")
+
+
+def add_experiment_options(parser: argparse.ArgumentParser) -> None:
+    """--llm or a bare shape, --gpu, --kernel, workload, and --set."""
+    llms = ", ".join(loader.names(LlmSpec))
+    parser.add_argument("--llm", help=f"model names, comma-separated ({llms}), or a .toml file")
+    parser.add_argument("--heads-q", type=int, help="bare shape in place of --llm: query heads")
+    parser.add_argument("--heads-kv", type=int, help="bare shape: KV heads (default: as many as query heads)")
+    parser.add_argument("--head-dim", type=int, help="bare shape: head dimension")
+    gpus = ", ".join(loader.names(GpuSpec))
+    parser.add_argument("--gpu", default="h800", help=f"GPU preset ({gpus}), or a .toml file")
+    kernels = ", ".join(loader.names(KernelSpec))
+    parser.add_argument("--kernel", help=f"kernel preset ({kernels}); default: the GPU's own")
+    parser.add_argument("--seq", required=True, help="query lengths L in tokens, comma-separated")
+    parser.add_argument("--seq-kv", type=int, help="K/V length S in tokens (default: L)")
+    parser.add_argument("--batch", type=int, default=1)
+    parser.add_argument("--causal", action="store_true", help="causal mask, aligned bottom-right")
+    parser.add_argument("--dtype", default="fp16", help="fp8, fp16, bf16 or fp32")
+    parser.add_argument("--tensor-parallel", type=int, default=1, help="GPUs that share the heads")
+    parser.add_argument("--clock-mhz", type=float, help="SM clock, as --set sm.clock_hz")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="change a preset value: l2.bytes=100MiB",
+    )
+
+
+def experiments(args: argparse.Namespace) -> list[Experiment]:
+    """Every experiment the options describe: models x lengths, in the order given. Raises PresetError."""
+    settings = parse_settings(args.set)
+    if args.clock_mhz is not None:
+        settings.setdefault("sm.clock_hz", repr(args.clock_mhz * 1e6))
+    gpu = loader.load(GpuSpec, args.gpu)
+    kernel = loader.load(KernelSpec, args.kernel or gpu.default_kernel)
+    lengths = [_whole(text, "--seq") for text in args.seq.split(",")]
+    return [
+        build(llm, gpu, kernel, settings, **_workload_options(args, length))
+        for llm, length in itertools.product(_models(args), lengths)
+    ]
+
+
+def build(
+    llm: LlmSpec, gpu: GpuSpec, kernel: KernelSpec, settings: Mapping[str, str], **workload: object
+) -> Experiment:
+    """One checked experiment from presets, `key=value` settings and workload options."""
+    parts = apply_settings({"llm": llm, "gpu": gpu, "kernel": kernel}, settings)
+    return make_experiment(**parts, workload=make_workload(**workload))  # type: ignore[arg-type]
+
+
+def parse_settings(pairs: Sequence[str]) -> dict[str, str]:
+    """`["l2.bytes=100MiB"]` as a mapping; PresetError on a pair without a key or a value."""
+    settings = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not (equals and key.strip() and value.strip()):
+            raise PresetError(f"--set {pair}: write it as KEY=VALUE, for example l2.bytes=100MiB")
+        settings[key.strip()] = value.strip()
+    return settings
+
+
+def apply_settings(parts: Mapping[str, Spec], settings: Mapping[str, str]) -> dict[str, Spec]:
+    """Each setting applied to the preset that owns its key. Raises PresetError on a key nobody owns."""
+    owner = {key: part for part, kind in _KINDS.items() for key in loader.leaf_keys(kind)}
+    for key in settings:
+        if key not in owner:
+            raise PresetError(f"--set: {unknown('key', key, owner)}")
+    result = {}
+    for part, spec in parts.items():
+        own = {key: value for key, value in settings.items() if owner[key] == part}
+        result[part] = loader.override(spec, own) if own else spec
+    return result
+
+
+def bare_shape(heads_q: int, heads_kv: int | None, head_dim: int) -> LlmSpec:
+    """A model that is only its attention shape: no name, no layers. Raises PresetError."""
+    kv = heads_q if heads_kv is None else heads_kv
+    title = f"{heads_q} query and {kv} KV heads of {head_dim}"
+    return loader.from_values(
+        LlmSpec,
+        {"name": "", "title": title, "heads_q": heads_q, "heads_kv": kv, "head_dim": head_dim},
+        "shape",
+    )
+
+
+def print_json(value: object) -> None:
+    """JSON on standard output; numbers plain, no NaN."""
+    print(json.dumps(value, indent=2, allow_nan=False))
+
+
+def _models(args: argparse.Namespace) -> list[LlmSpec]:
+    bare = [args.heads_q, args.heads_kv, args.head_dim]
+    if args.llm and any(option is not None for option in bare):
+        raise PresetError("--llm and a bare shape (--heads-q --heads-kv --head-dim) exclude each other")
+    if args.llm:
+        return [loader.load(LlmSpec, name.strip()) for name in args.llm.split(",")]
+    if args.heads_q is None or args.head_dim is None:
+        raise PresetError("give --llm NAME, or a bare shape: --heads-q N --heads-kv N --head-dim N")
+    return [bare_shape(args.heads_q, args.heads_kv, args.head_dim)]
+
+
+def _workload_options(args: argparse.Namespace, length: int) -> dict[str, object]:
+    return {
+        "batch": args.batch,
+        "seq_q": length,
+        "seq_kv": length if args.seq_kv is None else args.seq_kv,
+        "causal": args.causal,
+        "dtype": args.dtype,
+        "tensor_parallel": args.tensor_parallel,
+    }
+
+
+def _whole(text: str, option: str) -> int:
+    try:
+        return int(text.replace("_", ""))
+    except ValueError:
+        raise PresetError(f"{option}: '{text}' is not a whole number of tokens") from None

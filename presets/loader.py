@@ -1,0 +1,186 @@
+"""Preset files: TOML in, validated frozen specs out; one error path for shipped, user and override values.
+
+A value is written `key = { value = ..., label = "measured|published|fitted|inferred", source = "..." }`. A
+preset that differs little from another names it with `base = "..."` and lists only what differs.
+"""
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from presets.errors import PresetError, unknown
+from presets.quantity import FILE_LABELS, Provenance, parse_number
+from presets.specs import GpuSpec, KernelSpec, LlmSpec, Spec
+
+ROOT = Path(__file__).parent
+FOLDERS: dict[type[Spec], str] = {GpuSpec: "gpus", LlmSpec: "llms", KernelSpec: "kernels"}
+# What follows when only the value it is a share of is changed: the share is kept.
+_FOLLOWS = {"l2.effective_bytes": "l2.bytes"}
+_IDENTITY = ("name", "title", "note", "compute_capability", "default_kernel", "base")
+
+S = TypeVar("S", bound=Spec)
+Values = dict[str, Any]
+
+
+def names(kind: type[Spec]) -> list[str]:
+    """The shipped presets of one kind, sorted."""
+    return sorted(path.stem for path in (ROOT / FOLDERS[kind]).glob("*.toml"))
+
+
+def load(kind: type[S], name: str) -> S:
+    """The preset called `name`, or the preset file at the path `name`. Raises PresetError."""
+    values, sources, where = _read(kind, name, ())
+    return _build(kind, values, sources, where)
+
+
+def override(spec: S, settings: Mapping[str, str], where: str = "--set") -> S:
+    """`spec` with some values replaced, through the same checks. Keys are dotted, values text with units."""
+    values = flatten(spec)
+    sources = dict(spec.provenance)
+    for key, text in settings.items():
+        if key not in leaf_keys(type(spec)):
+            raise PresetError(f"{where}: {unknown('key', key, leaf_keys(type(spec)))}")
+        values[key] = _parse(text, key, where)
+        sources[key] = Provenance("override", f"{where} {key}={text}")
+    for key, leader in _FOLLOWS.items():
+        if leader in settings and key not in settings and isinstance(values[leader], int):
+            values[key] = values[key] * values[leader] // flatten(spec)[leader]
+            sources[key] = Provenance("override", f"scaled with {leader}: {where} {leader}={settings[leader]}")
+    identity = {key: getattr(spec, key) for key in type(spec).model_fields if key in _IDENTITY}
+    return _build(type(spec), identity | values, sources, where)
+
+
+def from_values(kind: type[S], values: Mapping[str, Any], where: str) -> S:
+    """A spec from values given by a person, dotted or not; `where` names them in error messages."""
+    sources = {key: Provenance("override", where) for key in values if key not in _IDENTITY}
+    return _build(kind, dict(values), sources, where)
+
+
+def leaf_keys(kind: type[BaseModel], prefix: str = "") -> list[str]:
+    """Every dotted key that a preset of this kind may hold, identity aside."""
+    keys: list[str] = []
+    for name, field in kind.model_fields.items():
+        if name in _IDENTITY or name == "provenance":
+            continue
+        section = _section_of(field.annotation)
+        keys += leaf_keys(section, f"{prefix}{name}.") if section else [prefix + name]
+    return keys
+
+
+def flatten(spec: BaseModel, prefix: str = "") -> Values:
+    """The values of a spec by dotted key, absent optional ones left out."""
+    flat: Values = {}
+    for name in type(spec).model_fields:
+        value = getattr(spec, name)
+        if name in _IDENTITY or name == "provenance" or value is None:
+            continue
+        flat |= flatten(value, f"{prefix}{name}.") if isinstance(value, BaseModel) else {prefix + name: value}
+    return flat
+
+
+def _section_of(annotation: Any) -> type[BaseModel] | None:
+    for candidate in (annotation, *get_args(annotation)):
+        if isinstance(candidate, type) and issubclass(candidate, BaseModel):
+            return candidate
+    return None
+
+
+def _find(kind: type[Spec], name: str) -> Path:
+    shipped = ROOT / FOLDERS[kind] / f"{name}.toml"
+    if name in names(kind):
+        return shipped
+    if name.endswith(".toml"):
+        path = Path(name)
+        if path.is_file():
+            return path
+        raise PresetError(f"{name}: no such preset file")
+    what = FOLDERS[kind][:-1]
+    raise PresetError(f"{unknown(what, name, names(kind))}, or the path of a .toml file")
+
+
+def _read(kind: type[Spec], name: str, chain: tuple[str, ...]) -> tuple[Values, dict[str, Provenance], str]:
+    path = _find(kind, name)
+    where = path.name if path.parent.parent == ROOT else str(path)
+    if name in chain:
+        raise PresetError(f"{where}: base presets form a circle: {' -> '.join((*chain, name))}")
+    try:
+        tree = tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise PresetError(f"{where}: not valid TOML: {error}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise PresetError(f"{where}: cannot be read: {error}") from None
+    base = tree.pop("base", None)
+    if base is not None and not isinstance(base, str):
+        raise PresetError(f"{where}: base must be the name of a preset, in quotes (got {base!r})")
+    values, sources = (_read(kind, base, (*chain, name))[:2]) if base else ({}, {})
+    for key, leaf in _leaves(tree, where):
+        if key not in (*leaf_keys(kind), *kind.model_fields):
+            raise PresetError(f"{where}: {unknown('key', key, leaf_keys(kind))}")
+        values[key] = leaf["value"] if isinstance(leaf, dict) else leaf
+        if isinstance(leaf, dict):
+            sources[key] = Provenance(leaf["label"], leaf["source"])
+    return values, sources, where
+
+
+def _leaves(tree: Mapping[str, Any], where: str, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, node in tree.items():
+        key = prefix + name
+        if not prefix and name in _IDENTITY:
+            yield key, node
+        elif not isinstance(node, dict):
+            raise PresetError(
+                f"{where}: {key}: write it as {{ value = {node!r}, label = ..., source = ... }}; "
+                f"label is one of {', '.join(FILE_LABELS)}"
+            )
+        elif "value" in node:
+            _check_leaf(key, node, where)
+            yield key, node
+        else:
+            yield from _leaves(node, where, key + ".")
+
+
+def _check_leaf(key: str, node: Mapping[str, Any], where: str) -> None:
+    extra = set(node) - {"value", "label", "source"}
+    if extra:
+        raise PresetError(f"{where}: {key}: {unknown('field', sorted(extra)[0], ('value', 'label', 'source'))}")
+    if node.get("label") not in FILE_LABELS:
+        raise PresetError(f"{where}: {key}: label is {node.get('label')!r}; allowed: {', '.join(FILE_LABELS)}")
+    if not isinstance(node.get("source"), str) or not node["source"].strip():
+        raise PresetError(f"{where}: {key}: source is missing; say where the value comes from")
+
+
+def _parse(text: str, key: str, where: str) -> Any:
+    if text in ("true", "false"):
+        return text == "true"
+    number = parse_number(text, key, where)
+    return text if number is None else number
+
+
+def _build(kind: type[S], values: Values, sources: dict[str, Provenance], where: str) -> S:
+    tree: Values = {}
+    for key, value in values.items():
+        *sections, leaf = key.split(".")
+        node = tree
+        for section in sections:
+            node = node.setdefault(section, {})
+        node[leaf] = value
+    try:
+        spec = kind.model_validate(tree)
+    except ValidationError as error:
+        raise PresetError("\n".join(_sentences(error, where))) from None
+    return spec.model_copy(update={"provenance": sources})
+
+
+def _sentences(error: ValidationError, where: str) -> Iterator[str]:
+    for item in error.errors():
+        key = ".".join(str(part) for part in item["loc"])
+        message = item["msg"].removeprefix("Value error, ")
+        if item["type"] == "missing":
+            yield f"{where}: {key}: missing key"
+        elif key:
+            yield f"{where}: {key}: {message[0].lower()}{message[1:]} (got {item['input']!r})"
+        else:
+            yield f"{where}: {message}"
