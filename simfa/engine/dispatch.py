@@ -1,0 +1,122 @@
+"""CTA dispatch: clusters of CTAs, in grid order, to the first SMs with room for a whole cluster.
+
+A cluster of c CTAs goes to c neighbouring SMs at once and leaves its slots together; with c = 1 every SM takes
+the next CTA as soon as a slot of its own is free.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from simfa.engine import threads
+from simfa.engine.jit import kernel
+
+CONFIG = np.dtype([("cluster", np.int64), ("next", np.int64), ("retired", np.int64)])
+CTA = np.dtype([("program", np.int32), ("slot", np.int32), ("start_cycle", np.int64), ("end_cycle", np.int64)])
+
+
+class Grid(NamedTuple):
+    """The launch: CTAs in order, their programs, tensor bases and row limits, and what runs where."""
+
+    config: np.ndarray
+    ctas: np.ndarray
+    bases: np.ndarray  # per CTA and tensor map, bytes
+    row_limits: np.ndarray  # per CTA and tensor map, rows valid from the base on
+    programs: np.ndarray  # per program and role: first and end instruction
+    running: np.ndarray  # CTA in each slot, or -1
+    unfinished: np.ndarray  # threads left in each slot
+    cluster_left: np.ndarray  # CTAs left of the cluster, kept at its first slot
+
+
+def make_grid(
+    cluster: int,
+    ctas: np.ndarray,
+    bases: np.ndarray,
+    row_limits: np.ndarray,
+    programs: np.ndarray,
+    slots: int,
+) -> Grid:
+    """A launch that has not started; `slots` counts the CTA slots of the whole GPU."""
+    config = np.zeros(1, CONFIG)
+    config[0] = (cluster, 0, 0)
+    return Grid(
+        config,
+        ctas,
+        bases,
+        row_limits,
+        programs,
+        np.full(slots, -1, np.int32),
+        np.zeros(slots, np.int32),
+        np.zeros(slots, np.int32),
+    )
+
+
+@kernel
+def start(grid, state, queue, observer):  # type: ignore[no-untyped-def]
+    """Fill the GPU at cycle 0: slot by slot, each over all SMs in order."""
+    config = state.config[0]
+    cluster = grid.config[0]["cluster"]
+    for slot in range(config["slots_per_sm"]):
+        for sm in range(0, config["sms"] - cluster + 1, cluster):
+            launch_cluster(grid, state, queue, observer, sm, slot)
+
+
+@kernel
+def launch_cluster(grid, state, queue, observer, first_sm, slot):  # type: ignore[no-untyped-def]
+    """Start the next cluster in slot `slot` of the SMs from `first_sm` on, if any CTA is left."""
+    launch = grid.config[0]
+    per_sm = state.config[0]["slots_per_sm"]
+    here = first_sm * per_sm + slot
+    count = min(launch["cluster"], grid.ctas.shape[0] - launch["next"])
+    grid.cluster_left[here] = count
+    for offset in range(count):
+        _launch(grid, state, queue, observer, here + offset * per_sm, launch["next"])
+        launch["next"] += 1
+
+
+@kernel
+def _launch(grid, state, queue, observer, slot, cta):  # type: ignore[no-untyped-def]
+    roles = state.config[0]["roles"]
+    program = grid.ctas[cta]["program"]
+    grid.running[slot] = cta
+    grid.unfinished[slot] = roles
+    observer.cta[slot] = cta
+    grid.ctas[cta]["slot"] = slot
+    grid.ctas[cta]["start_cycle"] = queue.header[0]["now"]
+    state.named[slot, :] = 0
+    for stage in range(state.mbarriers.shape[1]):
+        state.mbarriers[slot, stage]["filled"] = 0
+        state.mbarriers[slot, stage]["loading"] = 0
+        state.mbarriers[slot, stage]["released"] = 0
+    for role in range(roles):
+        thread = slot * roles + role
+        record = state.threads[thread]
+        record["pc"] = grid.programs[program, role, 0]
+        record["end"] = grid.programs[program, role, 1]
+        record["waits_for"] = threads.NOTHING
+        record["stalled_at"] = -1
+        record["age"] = cta * roles + role
+        record["wgmma_issued"] = record["wgmma_done"] = record["wgmma_groups"] = 0
+        record["store_issued"] = record["store_done"] = record["store_groups"] = 0
+        state.passed[thread, :] = 0
+        threads.make_ready(state, queue, thread)
+
+
+@kernel
+def thread_finished(grid, state, queue, observer, thread):  # type: ignore[no-untyped-def]
+    """Retire a thread; with its last thread the CTA, and with its last CTA the cluster, which is replaced."""
+    config = state.config[0]
+    slot = thread // config["roles"]
+    grid.unfinished[slot] -= 1
+    if grid.unfinished[slot] > 0:
+        return
+    grid.ctas[grid.running[slot]]["end_cycle"] = queue.header[0]["now"]
+    grid.running[slot] = -1
+    launch = grid.config[0]
+    launch["retired"] += 1
+    sm = slot // config["slots_per_sm"]
+    first_sm = sm - sm % launch["cluster"]
+    first_slot = slot - (sm - first_sm) * config["slots_per_sm"]
+    grid.cluster_left[first_slot] -= 1
+    if grid.cluster_left[first_slot] == 0 and launch["next"] < grid.ctas.shape[0]:
+        launch_cluster(grid, state, queue, observer, first_sm, slot - sm * config["slots_per_sm"])

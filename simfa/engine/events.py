@@ -1,0 +1,94 @@
+"""The event queue: a time wheel of one bucket per cycle.
+
+Order is total: by time, then by the order in which events entered their cycle's bucket. An event further away
+than the wheel is long waits in the last reachable bucket and is pushed on when that comes due. Times are SM
+cycles. Every queue is sized for the most events that can be pending; running out is a bug and is reported.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from simfa.engine.jit import kernel
+
+WHEEL = 4096  # cycles; a power of two
+
+LINE_ARRIVED = 0  # argument: TMA operation
+GENERATE = 1  # argument: SM
+ISSUE = 2  # argument: SM
+WAKE = 3  # argument: thread
+TENSOR_DONE = 4  # argument: thread
+KINDS = 5
+KIND_SHIFT = 27
+ARGUMENT_MASK = (1 << KIND_SHIFT) - 1
+
+EVENT = np.dtype([("time", np.int64), ("next", np.int32), ("payload", np.int32)])
+BUCKET = np.dtype([("head", np.int32), ("tail", np.int32)])
+HEADER = np.dtype([("now", np.int64), ("pending", np.int64), ("free", np.int32), ("exhausted", np.int32)])
+
+
+class EventQueue(NamedTuple):
+    """Pending events: a pool of nodes, the wheel of buckets, and the clock."""
+
+    events: np.ndarray
+    buckets: np.ndarray
+    header: np.ndarray
+
+
+def make_queue(capacity: int) -> EventQueue:
+    """An empty queue at cycle 0 for at most `capacity` pending events."""
+    events = np.zeros(capacity, EVENT)
+    events["next"] = np.arange(1, capacity + 1)
+    events["next"][-1] = -1
+    buckets = np.full(WHEEL, -1, np.int32).repeat(2).view(BUCKET)
+    return EventQueue(events, buckets, np.zeros(1, HEADER))
+
+
+@kernel
+def push(queue, time, kind, argument):  # type: ignore[no-untyped-def]
+    """Schedule an event at cycle `time`, now or later."""
+    header = queue.header[0]
+    node = header["free"]
+    if node < 0:
+        header["exhausted"] = 1
+        return
+    header["free"] = queue.events[node]["next"]
+    header["pending"] += 1
+    queue.events[node]["time"] = time
+    queue.events[node]["payload"] = (kind << KIND_SHIFT) | argument
+    _append(queue, node, time, header["now"])
+
+
+@kernel
+def _append(queue, node, time, now):  # type: ignore[no-untyped-def]
+    bucket = min(time, now + WHEEL - 1) & (WHEEL - 1)
+    queue.events[node]["next"] = -1
+    tail = queue.buckets[bucket]["tail"]
+    if tail < 0:
+        queue.buckets[bucket]["head"] = node
+    else:
+        queue.events[tail]["next"] = node
+    queue.buckets[bucket]["tail"] = node
+
+
+@kernel
+def pop_due(queue):  # type: ignore[no-untyped-def]
+    """The payload of the next event due at the current cycle, or -1 when the cycle is over."""
+    header = queue.header[0]
+    now = header["now"]
+    bucket = now & (WHEEL - 1)
+    while True:
+        node = queue.buckets[bucket]["head"]
+        if node < 0:
+            return -1
+        following = queue.events[node]["next"]
+        queue.buckets[bucket]["head"] = following
+        if following < 0:
+            queue.buckets[bucket]["tail"] = -1
+        if queue.events[node]["time"] > now:
+            _append(queue, node, queue.events[node]["time"], now)
+            continue
+        queue.events[node]["next"] = header["free"]
+        header["free"] = node
+        header["pending"] -= 1
+        return queue.events[node]["payload"]

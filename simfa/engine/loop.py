@@ -1,0 +1,49 @@
+"""The main loop: cycle by cycle, every due event to the component it concerns (Algorithm 1, event-driven)."""
+
+from simfa.engine import dispatch, events, frontend, tensor_core, tma
+from simfa.engine.jit import kernel
+
+RUNNING = 0
+FINISHED = 1
+DEADLOCKED = 2
+EXHAUSTED = 3
+
+
+@kernel
+def begin(machine):  # type: ignore[no-untyped-def]
+    """Dispatch the first CTAs at cycle 0."""
+    grid, state, engines, memory, queue, observer, code, entries = machine
+    dispatch.start(grid, state, queue, observer)
+
+
+@kernel
+def advance(machine, budget):  # type: ignore[no-untyped-def]
+    """Process about `budget` events; returns RUNNING, FINISHED, DEADLOCKED or EXHAUSTED."""
+    grid, state, engines, memory, queue, observer, code, entries = machine
+    header = queue.header[0]
+    handled = 0
+    while handled < budget:
+        payload = events.pop_due(queue)
+        if payload < 0:
+            if header["pending"] == 0:
+                return FINISHED if grid.config[0]["retired"] == grid.ctas.shape[0] else DEADLOCKED
+            if header["exhausted"]:
+                return EXHAUSTED
+            header["now"] += 1
+            continue
+        handled += 1
+        kind = payload >> events.KIND_SHIFT
+        argument = payload & events.ARGUMENT_MASK
+        if kind == events.LINE_ARRIVED:
+            tma.line_arrived(engines, state, memory, queue, observer, argument)
+        elif kind == events.ISSUE:
+            frontend.issue(grid, state, engines, memory, queue, observer, code, entries, argument)
+        elif kind == events.TENSOR_DONE:
+            tensor_core.done(state, queue, argument)
+        elif kind == events.GENERATE:
+            if engines.engines[argument]["generate_at"] == header["now"]:
+                engines.engines[argument]["generate_at"] = -1
+                tma.generate(engines, state, memory, queue, observer, argument)
+        else:
+            frontend.woken(grid, state, queue, observer, argument)
+    return RUNNING

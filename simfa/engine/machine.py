@@ -1,0 +1,26 @@
+"""The whole machine's state in one tuple, as the main loop takes it."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from simfa.engine import dispatch, events, probe, threads, tma
+from simfa.memory import path
+
+
+class Machine(NamedTuple):
+    """Every component's arrays, the encoded programs, and the size of the WGMMA issue buffer."""
+
+    grid: dispatch.Grid
+    state: threads.Threads
+    engines: tma.Tma
+    memory: path.Memory
+    queue: events.EventQueue
+    observer: probe.Probe
+    code: np.ndarray
+    issue_buffer_entries: int
+
+
+def event_capacity(sms: int, threads_per_sm: int, inflight_lines: int, issue_buffer_entries: int) -> int:
+    """The most events that can be pending: a line, WGMMA or wake-up each, and an SM's own few."""
+    return sms * (inflight_lines + issue_buffer_entries + threads_per_sm + 8)

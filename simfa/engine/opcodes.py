@@ -1,0 +1,34 @@
+"""Opcodes and the encoding of one instruction as the front end reads it (Table 3).
+
+`simfa.isa` names the operands of each instruction; here are only the numbers that compiled code compares.
+"""
+
+import numpy as np
+
+TMA_TENSOR = 0
+MB_WAIT = 1
+ACQUIRE_STAGE = 2
+RELEASE_STAGE = 3
+TMA_STORE = 4
+TMA_COMMIT = 5
+TMA_WAIT = 6
+WGMMA = 7
+WGMMA_COMMIT = 8
+WGMMA_WAIT = 9
+BAR_ARRIVE = 10
+BAR_WAIT = 11
+BUBBLES = 12
+OPCODES = 13
+
+INSTRUCTION = np.dtype(
+    [
+        ("opcode", np.int32),
+        ("map", np.int32),  # tensor map of a TMA instruction
+        ("row", np.int32),  # first row of the box, relative to the CTA's own base
+        ("sid", np.int32),  # mbarrier / stage
+        ("bid", np.int32),  # named barrier
+        ("count", np.int32),  # N of a wait, k of BAR_WAIT
+        ("cycles", np.int32),  # of a bubble, or of a WGMMA on the tensor cores
+        ("tag", np.int32),  # what a timeline calls it; no effect on timing
+    ]
+)

@@ -1,0 +1,145 @@
+"""Physical threads (warpgroups resident on an SM), their barriers, and how a stalled one is woken.
+
+A thread that meets an unsatisfied wait keeps its program counter on it and is registered, in its own record, as
+waiting for that instruction's operand. Whoever may satisfy it wakes the thread, which issues the wait again.
+Thread t of CTA slot c is number c * roles + t; slot c of an SM is number sm * slots_per_sm + slot.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from simfa.engine import events
+from simfa.engine.jit import kernel
+from simfa.engine.opcodes import OPCODES
+
+STAGES = 32  # mbarriers of one CTA
+NAMED_BARRIERS = 16  # as on hardware
+GROUPS = 16  # committed groups that one thread may have outstanding
+NOTHING = -1
+TMA_QUEUE_FULL = OPCODES  # wait reasons beyond the wait instructions themselves
+TENSOR_BUFFER_FULL = OPCODES + 1
+REASONS = OPCODES + 2
+
+CONFIG = np.dtype([("roles", np.int64), ("slots_per_sm", np.int64), ("consumers", np.int64), ("sms", np.int64)])
+THREAD = np.dtype(
+    [
+        ("pc", np.int32),
+        ("end", np.int32),
+        ("waits_for", np.int32),  # opcode or reason, or NOTHING
+        ("operand", np.int32),  # sid, bid or group mark it waits for
+        ("stalled_at", np.int64),
+        ("age", np.int64),  # dispatch order, for greedy-then-oldest
+        ("wgmma_issued", np.int64),
+        ("wgmma_done", np.int64),
+        ("wgmma_groups", np.int64),
+        ("store_issued", np.int64),
+        ("store_done", np.int64),
+        ("store_groups", np.int64),
+    ]
+)
+MBARRIER = np.dtype([("filled", np.int64), ("loading", np.int64), ("released", np.int64)])
+SM = np.dtype(
+    [
+        ("ready", np.int64),  # bit per thread of the SM
+        ("issue_at", np.int64),  # cycle of the pending ISSUE event, or -1
+        ("issued_at", np.int64),  # last cycle in which an instruction issued
+        ("greedy", np.int64),  # the thread that issued last
+        ("buffer", np.int32),  # WGMMAs in the tensor core's issue buffer
+        ("unfinished", np.int32),
+        ("tensor_free", np.int64),
+        ("tensor_busy", np.int64),
+    ]
+)
+
+
+class Threads(NamedTuple):
+    """All resident warpgroups and the barriers between them."""
+
+    config: np.ndarray
+    threads: np.ndarray
+    passed: np.ndarray  # per thread and stage: waits passed (acquisitions, for a producer)
+    marks: np.ndarray  # per thread: issue count at each commit, WGMMA in row 0, stores in row 1
+    mbarriers: np.ndarray  # per CTA slot and stage
+    named: np.ndarray  # per CTA slot and named barrier: arrivals not yet consumed
+    sms: np.ndarray
+    stall_cycles: np.ndarray  # per role and reason
+
+
+def make_threads(sms: int, slots_per_sm: int, roles: int) -> Threads:
+    """Empty slots for `roles` warpgroups per CTA; role 0 produces, the others consume."""
+    slots = sms * slots_per_sm
+    config = np.zeros(1, CONFIG)
+    config[0] = (roles, slots_per_sm, roles - 1, sms)
+    state = np.zeros(sms, SM)
+    state["issue_at"] = state["issued_at"] = -1
+    return Threads(
+        config,
+        np.zeros(slots * roles, THREAD),
+        np.zeros((slots * roles, STAGES), np.int64),
+        np.zeros((slots * roles, 2, GROUPS), np.int64),
+        np.zeros((slots, STAGES), MBARRIER),
+        np.zeros((slots, NAMED_BARRIERS), np.int64),
+        state,
+        np.zeros((roles, REASONS), np.int64),
+    )
+
+
+@kernel
+def sm_of(state, thread):  # type: ignore[no-untyped-def]
+    """The SM on which a thread is resident."""
+    config = state.config[0]
+    return thread // (config["roles"] * config["slots_per_sm"])
+
+
+@kernel
+def make_ready(state, queue, thread):  # type: ignore[no-untyped-def]
+    """Let the scheduler consider the thread, from this cycle or the SM's next free issue cycle on."""
+    config = state.config[0]
+    per_sm = config["roles"] * config["slots_per_sm"]
+    sm = thread // per_sm
+    unit = state.sms[sm]
+    unit["ready"] |= 1 << (thread - sm * per_sm)
+    if unit["issue_at"] < 0:
+        unit["issue_at"] = max(queue.header[0]["now"], unit["issued_at"] + 1)
+        events.push(queue, unit["issue_at"], events.ISSUE, sm)
+
+
+@kernel
+def stall(state, thread, reason, operand, now):  # type: ignore[no-untyped-def]
+    """Take a thread out of the scheduler's sight until `reason` with `operand` is satisfied."""
+    record = state.threads[thread]
+    if record["stalled_at"] < 0:
+        record["stalled_at"] = now
+    record["waits_for"] = reason
+    record["operand"] = operand
+
+
+@kernel
+def wake_slot(state, queue, slot, reason, operand):  # type: ignore[no-untyped-def]
+    """Wake every thread of a CTA slot that waits for `reason` with `operand`."""
+    roles = state.config[0]["roles"]
+    for thread in range(slot * roles, (slot + 1) * roles):
+        record = state.threads[thread]
+        if record["waits_for"] == reason and record["operand"] == operand:
+            record["waits_for"] = NOTHING
+            make_ready(state, queue, thread)
+
+
+@kernel
+def wake_sm(state, queue, sm, reason):  # type: ignore[no-untyped-def]
+    """Wake every thread of an SM that waits for a resource of the SM."""
+    config = state.config[0]
+    per_sm = config["roles"] * config["slots_per_sm"]
+    for thread in range(sm * per_sm, (sm + 1) * per_sm):
+        record = state.threads[thread]
+        if record["waits_for"] == reason:
+            record["waits_for"] = NOTHING
+            make_ready(state, queue, thread)
+
+
+@kernel
+def group_done(done, groups, marks, allowed):  # type: ignore[no-untyped-def]
+    """Whether at most `allowed` of a thread's committed groups are outstanding; groups finish in order."""
+    oldest_needed = groups - allowed - 1
+    return oldest_needed < 0 or done >= marks[oldest_needed % GROUPS]

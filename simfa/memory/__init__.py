@@ -1,0 +1,1 @@
+"""Compiled memory hierarchy: coalescer, hashing, sliced L2 with MSHRs, DRAM channels."""

@@ -1,0 +1,180 @@
+"""A sliced, set-associative, write-back, write-allocate L2 with MSHRs, as in-order reservations.
+
+A request reserves its slice for the time the slice needs for one line, then looks its tag up. Each set is kept
+in recency order, so the last way is the least recently used. A read miss reserves an MSHR and a DRAM read and
+allocates at once; until the fill arrives the line is pending, and further reads merge with the miss. A store of
+a line allocates without fetching (stores are byte-masked) and marks it dirty; evicting it writes it back.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from simfa.engine.jit import kernel
+from simfa.memory import dram, hashing
+from simfa.memory.dram import TICKS
+
+MSHR_RING = 512  # entries of storage per slice; the configured number in use is at most this
+DIRTY = 1
+PENDING = 2
+RING_SHIFT = 2
+
+CONFIG = np.dtype(
+    [
+        ("slice_hash", np.int64),
+        ("slices", np.int64),
+        ("sets", np.int64),
+        ("ways", np.int64),
+        ("mshrs", np.int64),
+        ("slice_ticks", np.int64),  # a slice's time for one line
+        ("slices_per_partition", np.int64),
+        ("near_cycles", np.int64),
+        ("far_cycles", np.int64),
+        ("dram_channels", np.int64),
+        ("dram_line_ticks", np.int64),
+        ("dram_latency_ticks", np.int64),
+    ]
+)
+SLICE = np.dtype(
+    [
+        ("free_ticks", np.int64),
+        ("accesses", np.int64),
+        ("hits", np.int64),
+        ("merges", np.int64),
+        ("misses", np.int64),
+        ("mshr_waits", np.int64),
+        ("mshr_oldest", np.int32),
+        ("mshr_count", np.int32),
+    ]
+)
+MSHR = np.dtype([("fill_ticks", np.int64), ("line", np.int64)])
+
+
+class L2(NamedTuple):
+    """Tags (line + 1, or 0) and their state bits by set and way, slices, MSHR rings, DRAM channels."""
+
+    config: np.ndarray
+    tags: np.ndarray
+    bits: np.ndarray
+    slices: np.ndarray
+    mshrs: np.ndarray
+    channels: np.ndarray
+
+
+def make_l2(config: np.ndarray) -> L2:
+    """An empty (cold) L2 for a CONFIG record."""
+    settings = config[0]
+    slices, ways = int(settings["slices"]), int(settings["ways"])
+    shape = (slices * int(settings["sets"]), ways)
+    return L2(
+        config,
+        np.zeros(shape, np.uint32),
+        np.zeros(shape, np.uint16),
+        np.zeros(slices, SLICE),
+        np.zeros((slices, MSHR_RING), MSHR),
+        np.zeros(int(settings["dram_channels"]), dram.CHANNEL),
+    )
+
+
+@kernel
+def access(l2, line, partition, now, is_store):  # type: ignore[no-untyped-def]
+    """Serve one line for an SM in `partition`; returns the cycle of the response at the SM."""
+    config = l2.config[0]
+    folded = hashing.fold(line, config["slice_hash"])
+    index = folded % config["slices"]
+    unit = l2.slices[index]
+    start = max(now * TICKS, unit["free_ticks"])
+    row = index * config["sets"] + hashing.set_of(folded, config["slices"], config["sets"])
+    unit["accesses"] += 1
+    way = _touch(l2.tags[row], l2.bits[row], line)
+    if way >= 0:
+        data = start
+        if l2.bits[row, 0] & PENDING:
+            data = _merge(l2, index, row, line, start)
+        unit["hits"] += data == start
+        unit["merges"] += data != start
+    else:
+        start, data = _miss(l2, index, row, line, start, is_store)
+    if is_store:
+        l2.bits[row, 0] |= DIRTY
+    unit["free_ticks"] = start + config["slice_ticks"]
+    near = index // config["slices_per_partition"] == partition
+    latency = config["near_cycles"] if near else config["far_cycles"]
+    return (data + TICKS - 1) // TICKS + latency
+
+
+@kernel
+def _touch(tags, bits, line):  # type: ignore[no-untyped-def]
+    """Make `line` the most recent way of its set; returns the way it was in, or -1 if absent."""
+    tag = np.uint32(line + 1)
+    for way in range(tags.shape[0]):
+        if tags[way] == tag:
+            state = bits[way]
+            for k in range(way, 0, -1):
+                tags[k] = tags[k - 1]
+                bits[k] = bits[k - 1]
+            tags[0] = tag
+            bits[0] = state
+            return way
+    return -1
+
+
+@kernel
+def _merge(l2, index, row, line, start):  # type: ignore[no-untyped-def]
+    """A read of a line whose fill may still be on its way: the tick at which the data is there."""
+    entry = l2.mshrs[index, l2.bits[row, 0] >> RING_SHIFT]
+    if entry["line"] == line and entry["fill_ticks"] > start:
+        return entry["fill_ticks"]
+    l2.bits[row, 0] &= DIRTY
+    return start
+
+
+@kernel
+def _miss(l2, index, row, line, start, is_store):  # type: ignore[no-untyped-def]
+    """Allocate `line`; for a read, fetch it. Returns when the slice started and when the data is there."""
+    config = l2.config[0]
+    unit = l2.slices[index]
+    unit["misses"] += 1
+    channel = l2.channels[index * config["dram_channels"] // config["slices"]]
+    bits = 0
+    data = start
+    if not is_store:
+        start = _wait_for_mshr(l2, index, start)
+        data = dram.read_line(channel, start, config["dram_line_ticks"], config["dram_latency_ticks"])
+        slot = (unit["mshr_oldest"] + unit["mshr_count"]) % MSHR_RING
+        unit["mshr_count"] += 1
+        l2.mshrs[index, slot]["fill_ticks"] = data
+        l2.mshrs[index, slot]["line"] = line
+        bits = PENDING | (slot << RING_SHIFT)
+    if _insert(l2.tags[row], l2.bits[row], line, bits):
+        dram.write_line(channel, start, config["dram_line_ticks"])
+    return start, data
+
+
+@kernel
+def _wait_for_mshr(l2, index, start):  # type: ignore[no-untyped-def]
+    """Retire arrived fills; if every MSHR is still taken, the slice waits for the oldest."""
+    unit = l2.slices[index]
+    while unit["mshr_count"] > 0:
+        fill = l2.mshrs[index, unit["mshr_oldest"]]["fill_ticks"]
+        if fill > start:
+            if unit["mshr_count"] < l2.config[0]["mshrs"]:
+                break
+            unit["mshr_waits"] += 1
+            start = fill
+        unit["mshr_oldest"] = (unit["mshr_oldest"] + 1) % MSHR_RING
+        unit["mshr_count"] -= 1
+    return start
+
+
+@kernel
+def _insert(tags, bits, line, state):  # type: ignore[no-untyped-def]
+    """Put `line` in as most recent, evicting the least recent; returns whether that one was dirty."""
+    last = tags.shape[0] - 1
+    dirty = tags[last] != 0 and (bits[last] & DIRTY) != 0
+    for way in range(last, 0, -1):
+        tags[way] = tags[way - 1]
+        bits[way] = bits[way - 1]
+    tags[0] = np.uint32(line + 1)
+    bits[0] = state
+    return dirty

@@ -1,0 +1,79 @@
+"""Run one experiment on the cycle simulator: progress, cancel, and a Result with the mechanism's counts."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from presets.experiment import Experiment
+from presets.record import Result
+from simfa import launch, stats
+from simfa.engine import loop
+from simfa.engine.machine import Machine
+
+NAME = "sim-fa"
+CHUNK_EVENTS = 1_000_000
+
+
+class Cancelled(Exception):
+    """The run was stopped by its caller."""
+
+
+class SimulationError(RuntimeError):
+    """The simulated kernel cannot go on: a deadlock, or a queue that overflowed (a bug)."""
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """A finished run: the Result, and the spans of the observed SM (empty if none was asked for)."""
+
+    result: Result
+    spans: np.ndarray
+    spans_dropped: int
+    timeline_sm: int | None
+
+
+def run(
+    experiment: Experiment,
+    seed: int = 0,
+    timeline_sm: int | None = None,
+    progress: Callable[[float], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
+) -> Simulation:
+    """Simulate one layer's attention forward pass on the whole GPU, from a cold L2.
+
+    `seed` deals SM pairs out to L2 partitions; equal seeds give identical runs. `progress` gets the share of
+    CTAs retired, several times a second; when `should_stop` answers True the run raises Cancelled. Raises
+    NotModelled where the simulator cannot answer, SimulationError on a deadlock.
+    """
+    observed = -1 if timeline_sm is None else timeline_sm
+    machine = launch.build(experiment, seed, observed)
+    loop.begin(machine)
+    loop.advance(machine, 0)  # compiles, or loads the compiled loop, before the clock starts
+    started = time.perf_counter()
+    _finish(machine, progress, should_stop)
+    wall_s = time.perf_counter() - started
+    return Simulation(
+        result=Result(estimator=NAME, **stats.derive(experiment, machine, wall_s)),
+        spans=machine.observer.spans[: int(machine.observer.header[0]["count"])].copy(),
+        spans_dropped=int(machine.observer.header[0]["dropped"]),
+        timeline_sm=timeline_sm,
+    )
+
+
+def _finish(
+    machine: Machine, progress: Callable[[float], None] | None, should_stop: Callable[[], bool] | None
+) -> None:
+    total = len(machine.grid.ctas)
+    status = loop.RUNNING
+    while status == loop.RUNNING:
+        status = loop.advance(machine, CHUNK_EVENTS)
+        if progress is not None:
+            progress(int(machine.grid.config[0]["retired"]) / total)
+        if status == loop.RUNNING and should_stop is not None and should_stop():
+            raise Cancelled
+    if status == loop.DEADLOCKED:
+        raise SimulationError(f"deadlock at cycle {machine.queue.header[0]['now']:,}: no event is pending")
+    if status == loop.EXHAUSTED:
+        raise SimulationError("the event queue overflowed; this is a bug in the simulator")

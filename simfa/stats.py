@@ -1,0 +1,143 @@
+"""From the mechanism's counters to a Result: pure derivations, nothing counted here."""
+
+from typing import Any
+
+import numpy as np
+
+from presets.experiment import Experiment
+from simfa import launch
+from simfa.engine import threads
+from simfa.engine.machine import Machine
+from simfa.isa import NAME_OF
+from simfa.memory import l2
+from simfa.memory.dram import TICKS
+from simfa.trace.bubbles import softmax_cycles
+
+IDEAL_TOLERANCE = 1.05  # traffic within 5 % of the compulsory bytes counts as the ideal regime
+SATURATED = 0.5  # below this share of its time no unit is called the bottleneck
+REASON_NAMES = {
+    **NAME_OF,
+    threads.TMA_QUEUE_FULL: "TMA_QUEUE_FULL",
+    threads.TENSOR_BUFFER_FULL: "TENSOR_BUFFER_FULL",
+}
+
+
+def derive(experiment: Experiment, machine: Machine, wall_s: float) -> dict[str, Any]:
+    """Fields of presets.record.Result, `estimator` aside."""
+    cycles = int(machine.queue.header[0]["now"])
+    traffic = _traffic(experiment, machine)
+    shares = utilization(experiment, machine, cycles)
+    busiest = max(shares, key=lambda name: shares[name])
+    return {
+        "latency_s": cycles / experiment.gpu.sm.clock_hz,
+        "flops": flops(experiment),
+        "l2_bytes": int(machine.engines.engines["requested_bytes"].sum()),
+        "dram_read_bytes": traffic["dram_read_bytes"],
+        "dram_write_bytes": traffic["dram_write_bytes"],
+        "regime": _regime(experiment, traffic),
+        "waves": observed_waves(experiment, machine),
+        "bottleneck": busiest if shares[busiest] >= SATURATED else "latency",
+        "tensor_core_utilization": shares["tensor_cores"],
+        "extra": {
+            "cycles": cycles,
+            **{key: traffic[key] for key in ("line_requests", "l2_bytes_coalesced", "dirty_bytes_left")},
+            "wall_s": wall_s,
+            "l2_hit_rate": traffic["l2_hit_rate"],
+            "coalesced_share": traffic["coalesced_share"],
+            "mean_load_latency_cycles": traffic["mean_load_latency_cycles"],
+            "utilization": shares,
+            "stall_cycles": stalls(machine),
+        },
+    }
+
+
+def flops(experiment: Experiment) -> int:
+    """FLOPs of the tiles as read: Eq. (1), or under a causal mask valid query rows x K rows read."""
+    tile, work = experiment.kernel.tile, experiment.workload
+    rows = np.minimum(work.seq_kv, launch.kv_tiles(experiment).astype(object) * tile.kv_rows)
+    first = np.arange(len(rows)).astype(object) * tile.query_rows
+    valid = np.minimum(tile.query_rows, work.seq_q - first)
+    return int(4 * work.batch * experiment.heads_q * experiment.llm.head_dim * (rows * valid).sum())
+
+
+def utilization(experiment: Experiment, machine: Machine, cycles: int) -> dict[str, float]:
+    """Share of its time that each unit was busy, averaged over the units of its kind."""
+    config = machine.memory.cache.config[0]
+    sm_cycles = experiment.gpu.sm.count * max(cycles, 1)
+    channels = machine.memory.cache.channels
+    lines = int(channels["reads"].sum() + channels["writes"].sum())
+    served = int(machine.memory.cache.slices["accesses"].sum())
+    return {
+        "tensor_cores": float(machine.state.sms["tensor_busy"].sum() / sm_cycles),
+        "mufu": mufu_cycles(experiment) / sm_cycles,
+        "tma_inflight_lines": float(machine.engines.engines["full_cycles"].sum() / sm_cycles),
+        "l2": served * int(config["slice_ticks"]) / TICKS / int(config["slices"]) / max(cycles, 1),
+        "dram": lines * int(config["dram_line_ticks"]) / TICKS / len(channels) / max(cycles, 1),
+    }
+
+
+def mufu_cycles(experiment: Experiment) -> int:
+    """MUFU cycles of all tiles: consumer warpgroups' exponentials, partial tiles whole."""
+    kernel = experiment.kernel
+    consumers = kernel.pipeline.consumer_warpgroups
+    step = softmax_cycles(
+        experiment.gpu.alu, kernel.tile.query_rows // consumers, kernel.tile.kv_rows, experiment.llm.head_dim
+    )
+    heads = experiment.workload.batch * experiment.heads_q
+    return int(launch.kv_tiles(experiment).sum()) * heads * consumers * step.exp
+
+
+def stalls(machine: Machine) -> dict[str, dict[str, int]]:
+    """Cycles that warpgroups of each role stood stalled, by what they waited for, over the whole GPU."""
+    table = machine.state.stall_cycles
+    return {
+        role: {
+            REASON_NAMES[reason]: int(table[index, reason])
+            for reason in range(table.shape[1])
+            if table[index, reason]
+        }
+        for index, role in enumerate(role_names(table.shape[0]))
+    }
+
+
+def role_names(count: int) -> list[str]:
+    """Names of the roles of a CTA: one producer, then the consumers."""
+    return ["producer", *(f"consumer {index}" for index in range(1, count))]
+
+
+def observed_waves(experiment: Experiment, machine: Machine) -> int:
+    """Passes over a KV group as they happened: most CTAs of one group in one slot, median over groups."""
+    group_ctas = experiment.heads_q // experiment.heads_kv * launch.query_tiles(experiment)
+    slots = machine.grid.ctas["slot"].reshape(-1, group_ctas)
+    return int(np.median([np.bincount(row).max() for row in slots]))
+
+
+def _traffic(experiment: Experiment, machine: Machine) -> dict[str, Any]:
+    line_bytes = experiment.gpu.l2.line_bytes
+    engines, cache = machine.engines.engines, machine.memory.cache
+    loads, stores = int(engines["load_lines"].sum()), int(engines["store_lines"].sum())
+    served = int(cache.slices["accesses"].sum())
+    found = int((cache.slices["hits"] + cache.slices["merges"]).sum())
+    dirty = int(((cache.bits & l2.DIRTY) != 0).sum())
+    return {
+        "line_requests": loads + stores,
+        "l2_bytes_coalesced": served * line_bytes,
+        "dram_read_bytes": int(cache.channels["reads"].sum()) * line_bytes,
+        "dram_write_bytes": int(cache.channels["writes"].sum()) * line_bytes,
+        "dirty_bytes_left": dirty * line_bytes,
+        "l2_hit_rate": found / served if served else None,
+        "coalesced_share": int(machine.memory.totals[0]["coalesced"]) / loads if loads else None,
+        "mean_load_latency_cycles": int(engines["latency_cycles"].sum()) / loads if loads else None,
+    }
+
+
+def _regime(experiment: Experiment, traffic: dict[str, Any]) -> str:
+    moved = traffic["dram_read_bytes"] + traffic["dram_write_bytes"] + traffic["dirty_bytes_left"]
+    return "ideal" if moved <= IDEAL_TOLERANCE * compulsory_bytes(experiment) else "realistic"
+
+
+def compulsory_bytes(experiment: Experiment) -> int:
+    """Q, K, V read once and O written once: the least that DRAM and dirty lines can hold together."""
+    work = experiment.workload
+    rows = 2 * experiment.heads_q * work.seq_q + 2 * experiment.heads_kv * work.seq_kv
+    return experiment.precision_bytes * work.batch * experiment.llm.head_dim * rows
