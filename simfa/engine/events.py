@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simfa.engine.jit import kernel
+from simfa.engine.jit import inlined_kernel
 
 WHEEL = 4096  # cycles; a power of two
 
@@ -44,7 +44,7 @@ def make_queue(capacity: int) -> EventQueue:
     return EventQueue(events, buckets, np.zeros(1, HEADER))
 
 
-@kernel
+@inlined_kernel
 def push(queue, time, kind, argument):  # type: ignore[no-untyped-def]
     """Schedule an event at cycle `time`, now or later."""
     header = queue.header[0]
@@ -59,7 +59,7 @@ def push(queue, time, kind, argument):  # type: ignore[no-untyped-def]
     _append(queue, node, time, header["now"])
 
 
-@kernel
+@inlined_kernel
 def _append(queue, node, time, now):  # type: ignore[no-untyped-def]
     bucket = min(time, now + WHEEL - 1) & (WHEEL - 1)
     queue.events[node]["next"] = -1
@@ -71,7 +71,7 @@ def _append(queue, node, time, now):  # type: ignore[no-untyped-def]
     queue.buckets[bucket]["tail"] = node
 
 
-@kernel
+@inlined_kernel
 def pop_due(queue):  # type: ignore[no-untyped-def]
     """The payload of the next event due at the current cycle, or -1 when the cycle is over."""
     header = queue.header[0]

@@ -14,7 +14,7 @@ ASLEEP = 2
 
 
 @kernel
-def issue(grid, state, engines, memory, queue, observer, code, entries, sm):  # type: ignore[no-untyped-def]
+def issue(grid, state, engines, queue, observer, code, entries, sm):  # type: ignore[no-untyped-def]
     """The SM's issue cycle: pick a ready thread, issue its next instruction."""
     now = queue.header[0]["now"]
     unit = state.sms[sm]
@@ -29,7 +29,7 @@ def issue(grid, state, engines, memory, queue, observer, code, entries, sm):  # 
     unit["ready"] &= ~bit
     record = state.threads[thread]
     instruction = code[record["pc"]]
-    outcome = _execute(grid, state, engines, memory, queue, observer, thread, instruction, entries)
+    outcome = _execute(grid, state, engines, queue, observer, thread, instruction, entries)
     if outcome != STALLED:
         _account_stall(state, observer, sm, thread, instruction, now)
         record["pc"] += 1
@@ -93,7 +93,7 @@ def woken(grid, state, queue, observer, thread):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _execute(grid, state, engines, memory, queue, observer, thread, instruction, entries):  # type: ignore[no-untyped-def]
+def _execute(grid, state, engines, queue, observer, thread, instruction, entries):  # type: ignore[no-untyped-def]
     """One instruction of one thread; returns ISSUED, STALLED or ASLEEP."""
     opcode = instruction["opcode"]
     if opcode == op.WGMMA:
@@ -105,7 +105,7 @@ def _execute(grid, state, engines, memory, queue, observer, thread, instruction,
     if opcode == op.WGMMA_WAIT or opcode == op.TMA_WAIT:
         return _group_wait(state, queue, thread, opcode, instruction["count"])
     if opcode == op.TMA_TENSOR or opcode == op.TMA_STORE:
-        return _tma(grid, state, engines, memory, queue, observer, thread, instruction)
+        return _tma(grid, state, engines, queue, observer, thread, instruction)
     if opcode == op.BUBBLES:
         return _bubbles(state, queue, observer, thread, instruction)
     return _barrier(state, queue, thread, instruction)
@@ -142,7 +142,7 @@ def _group_wait(state, queue, thread, opcode, allowed):  # type: ignore[no-untyp
 
 
 @kernel
-def _tma(grid, state, engines, memory, queue, observer, thread, instruction):  # type: ignore[no-untyped-def]
+def _tma(grid, state, engines, queue, observer, thread, instruction):  # type: ignore[no-untyped-def]
     if not tma.has_room(engines, threads.sm_of(state, thread)):
         return _stalled(state, queue, thread, threads.TMA_QUEUE_FULL, 0)
     slot = thread // state.config[0]["roles"]
@@ -153,7 +153,7 @@ def _tma(grid, state, engines, memory, queue, observer, thread, instruction):  #
         state.mbarriers[slot, instruction["sid"]]["loading"] += 1
     base = grid.bases[cta, instruction["map"]]
     limit = grid.row_limits[cta, instruction["map"]]
-    tma.enqueue(engines, state, memory, queue, observer, thread, instruction, base, limit)
+    tma.enqueue(engines, state, queue, thread, instruction, base, limit)
     return ISSUED
 
 

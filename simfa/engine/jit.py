@@ -48,3 +48,5 @@ numba.config.CACHE_DIR = str(_writable(cache_folder()))
 
 # Without numba's reference counting in the loop: every array is allocated before the kernel starts.
 kernel = numba.njit(cache=True, _nrt=False, error_model="numpy")
+# For what runs once per line: a call would pass every array of every component word by word.
+inlined_kernel = numba.njit(cache=True, _nrt=False, error_model="numpy", forceinline=True)

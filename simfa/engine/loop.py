@@ -34,16 +34,18 @@ def advance(machine, budget):  # type: ignore[no-untyped-def]
         handled += 1
         kind = payload >> events.KIND_SHIFT
         argument = payload & events.ARGUMENT_MASK
-        if kind == events.LINE_ARRIVED:
-            tma.line_arrived(engines, state, memory, queue, observer, argument)
+        if kind == events.LINE_ARRIVED or kind == events.GENERATE:
+            sm = argument
+            if kind == events.LINE_ARRIVED:
+                sm = argument // tma.QUEUE
+                tma.line_arrived(engines, state, queue, observer, argument)
+            else:
+                engines.engines[sm]["generate_at"] = -1
+            tma.generate(engines, state, memory, queue, observer, sm)
         elif kind == events.ISSUE:
-            frontend.issue(grid, state, engines, memory, queue, observer, code, entries, argument)
+            frontend.issue(grid, state, engines, queue, observer, code, entries, argument)
         elif kind == events.TENSOR_DONE:
             tensor_core.done(state, queue, argument)
-        elif kind == events.GENERATE:
-            if engines.engines[argument]["generate_at"] == header["now"]:
-                engines.engines[argument]["generate_at"] = -1
-                tma.generate(engines, state, memory, queue, observer, argument)
         else:
             frontend.woken(grid, state, queue, observer, argument)
     return RUNNING

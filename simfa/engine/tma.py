@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simfa.engine import events, probe, threads
-from simfa.engine.jit import kernel
+from simfa.engine.jit import inlined_kernel, kernel
 from simfa.engine.opcodes import MB_WAIT, TMA_STORE, TMA_TENSOR, TMA_WAIT
 from simfa.memory import path
 
@@ -87,7 +87,7 @@ def has_room(tma, sm):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def enqueue(tma, state, memory, queue, observer, thread, instruction, base, row_limit):  # type: ignore[no-untyped-def]
+def enqueue(tma, state, queue, thread, instruction, base, row_limit):  # type: ignore[no-untyped-def]
     """Take an operation: a box of rows from `base` bytes on, cut off at `row_limit` rows of the tensor."""
     now = queue.header[0]["now"]
     sm = threads.sm_of(state, thread)
@@ -111,16 +111,16 @@ def enqueue(tma, state, memory, queue, observer, thread, instruction, base, row_
     operation["line"] = operation["address"] >> tma.config[0]["line_shift"]
     _set_last_line(tma, operation)
     engine["requested_bytes"] += rows * layout["row_bytes"]
-    generate(tma, state, memory, queue, observer, sm)
+    _generate_at(engine, queue, sm, operation["ready_at"])
 
 
-@kernel
+@inlined_kernel
 def _set_last_line(tma, operation):  # type: ignore[no-untyped-def]
     end = operation["address"] + operation["row_bytes"] - 1
     operation["last_line"] = end >> tma.config[0]["line_shift"]
 
 
-@kernel
+@inlined_kernel
 def generate(tma, state, memory, queue, observer, sm):  # type: ignore[no-untyped-def]
     """Issue as many lines as this cycle allows; schedule the rest of the work."""
     config = tma.config[0]
@@ -151,26 +151,24 @@ def generate(tma, state, memory, queue, observer, sm):  # type: ignore[no-untype
         _request_line(tma, memory, queue, sm, index, now)
 
 
-@kernel
+@inlined_kernel
 def _generate_at(engine, queue, sm, time):  # type: ignore[no-untyped-def]
     """One pending GENERATE event per SM suffices: the earliest."""
-    now = queue.header[0]["now"]
-    if engine["generate_at"] > now and engine["generate_at"] <= time:
+    if 0 <= engine["generate_at"] <= time:
         return
     engine["generate_at"] = time
     events.push(queue, time, events.GENERATE, sm)
 
 
-@kernel
+@inlined_kernel
 def _request_line(tma, memory, queue, sm, index, now):  # type: ignore[no-untyped-def]
     operation = tma.operations[index]
     engine = tma.engines[sm]
     line = operation["line"]
+    ready = path.request(memory, sm, line, now, operation["is_store"] != 0)
     if operation["is_store"]:
-        ready = path.store(memory, sm, line, now)
         engine["store_lines"] += 1
     else:
-        ready = path.load(memory, sm, line, now)
         engine["load_lines"] += 1
         engine["latency_cycles"] += ready - now
     engine["inflight"] += 1
@@ -182,7 +180,7 @@ def _request_line(tma, memory, queue, sm, index, now):  # type: ignore[no-untype
         _next_row(tma, operation, line)
 
 
-@kernel
+@inlined_kernel
 def _next_row(tma, operation, line):  # type: ignore[no-untyped-def]
     """Go to the next row that holds a line not yet requested: a line shared by rows is requested once."""
     while True:
@@ -197,8 +195,8 @@ def _next_row(tma, operation, line):  # type: ignore[no-untyped-def]
             return
 
 
-@kernel
-def line_arrived(tma, state, memory, queue, observer, index):  # type: ignore[no-untyped-def]
+@inlined_kernel
+def line_arrived(tma, state, queue, observer, index):  # type: ignore[no-untyped-def]
     """One line of operation `index` has answered: its place in flight is free."""
     sm = index // QUEUE
     engine = tma.engines[sm]
@@ -210,7 +208,6 @@ def line_arrived(tma, state, memory, queue, observer, index):  # type: ignore[no
         engine["full_since"] = -1
     if operation["outstanding"] == 0 and operation["rows_left"] == 0:
         _complete(tma, state, queue, observer, sm, operation)
-    generate(tma, state, memory, queue, observer, sm)
 
 
 @kernel

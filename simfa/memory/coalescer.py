@@ -6,30 +6,31 @@ whose response has arrived is free. Both SMs get the line at the same cycle, and
 
 import numpy as np
 
-from simfa.engine.jit import kernel
+from simfa.engine.jit import inlined_kernel
 
 SETS = 64
 WAYS = 8
+NO_ENTRY = SETS * WAYS
 
 ENTRY = np.dtype([("ready", np.int64), ("line", np.int64)])
 
 
 def make_table(units: int) -> np.ndarray:
     """An empty table for each coalescing unit, shape (units, SETS * WAYS)."""
-    table = np.zeros((units, SETS * WAYS), ENTRY)
+    table = np.zeros((units, NO_ENTRY), ENTRY)
     table["ready"] = -1
     return table
 
 
-@kernel
+@inlined_kernel
 def find(entries, line, now):  # type: ignore[no-untyped-def]
-    """The entry in which `line` is in flight (>= 0), else -1 - (a free entry), or -1 - SETS * WAYS if none."""
+    """The entry in which `line` is in flight (>= 0), else -1 - (a free entry), or -1 - NO_ENTRY if none."""
     first = ((line ^ (line >> 7)) & (SETS - 1)) * WAYS
-    free = SETS * WAYS
+    free = NO_ENTRY
     for index in range(first, first + WAYS):
         if entries[index]["ready"] > now:
             if entries[index]["line"] == line:
                 return index
-        elif free == SETS * WAYS:
+        elif free == NO_ENTRY:
             free = index
     return -1 - free

@@ -5,14 +5,14 @@ Times here are in ticks of 1/TICKS of an SM cycle, so that a channel's 5.6 cycle
 
 import numpy as np
 
-from simfa.engine.jit import kernel
+from simfa.engine.jit import inlined_kernel
 
 TICKS = 256
 
 CHANNEL = np.dtype([("free_ticks", np.int64), ("reads", np.int64), ("writes", np.int64)])
 
 
-@kernel
+@inlined_kernel
 def read_line(channel, start_ticks, line_ticks, latency_ticks):  # type: ignore[no-untyped-def]
     """Reserve a line read; returns the tick at which the line is in L2."""
     begin = max(start_ticks, channel["free_ticks"])
@@ -21,7 +21,7 @@ def read_line(channel, start_ticks, line_ticks, latency_ticks):  # type: ignore[
     return begin + latency_ticks
 
 
-@kernel
+@inlined_kernel
 def write_line(channel, start_ticks, line_ticks):  # type: ignore[no-untyped-def]
     """Reserve the write-back of a dirty line; nobody waits for it."""
     channel["free_ticks"] = max(start_ticks, channel["free_ticks"]) + line_ticks

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simfa.engine.jit import kernel
+from simfa.engine.jit import inlined_kernel
 from simfa.memory import dram, hashing
 from simfa.memory.dram import TICKS
 
@@ -76,7 +76,7 @@ def make_l2(config: np.ndarray) -> L2:
     )
 
 
-@kernel
+@inlined_kernel
 def access(l2, line, partition, now, is_store):  # type: ignore[no-untyped-def]
     """Serve one line for an SM in `partition`; returns the cycle of the response at the SM."""
     config = l2.config[0]
@@ -103,7 +103,7 @@ def access(l2, line, partition, now, is_store):  # type: ignore[no-untyped-def]
     return (data + TICKS - 1) // TICKS + latency
 
 
-@kernel
+@inlined_kernel
 def _touch(tags, bits, line):  # type: ignore[no-untyped-def]
     """Make `line` the most recent way of its set; returns the way it was in, or -1 if absent."""
     tag = np.uint32(line + 1)
@@ -119,7 +119,7 @@ def _touch(tags, bits, line):  # type: ignore[no-untyped-def]
     return -1
 
 
-@kernel
+@inlined_kernel
 def _merge(l2, index, row, line, start):  # type: ignore[no-untyped-def]
     """A read of a line whose fill may still be on its way: the tick at which the data is there."""
     entry = l2.mshrs[index, l2.bits[row, 0] >> RING_SHIFT]
@@ -129,7 +129,7 @@ def _merge(l2, index, row, line, start):  # type: ignore[no-untyped-def]
     return start
 
 
-@kernel
+@inlined_kernel
 def _miss(l2, index, row, line, start, is_store):  # type: ignore[no-untyped-def]
     """Allocate `line`; for a read, fetch it. Returns when the slice started and when the data is there."""
     config = l2.config[0]
@@ -151,7 +151,7 @@ def _miss(l2, index, row, line, start, is_store):  # type: ignore[no-untyped-def
     return start, data
 
 
-@kernel
+@inlined_kernel
 def _wait_for_mshr(l2, index, start):  # type: ignore[no-untyped-def]
     """Retire arrived fills; if every MSHR is still taken, the slice waits for the oldest."""
     unit = l2.slices[index]
@@ -167,7 +167,7 @@ def _wait_for_mshr(l2, index, start):  # type: ignore[no-untyped-def]
     return start
 
 
-@kernel
+@inlined_kernel
 def _insert(tags, bits, line, state):  # type: ignore[no-untyped-def]
     """Put `line` in as most recent, evicting the least recent; returns whether that one was dirty."""
     last = tags.shape[0] - 1

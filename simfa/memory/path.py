@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simfa.engine.jit import kernel
+from simfa.engine.jit import inlined_kernel
 from simfa.memory import coalescer, l2
 
 TOTALS = np.dtype([("coalesced", np.int64), ("coalescer_full", np.int64)])
@@ -20,28 +20,21 @@ class Memory(NamedTuple):
     totals: np.ndarray
 
 
-@kernel
-def load(memory, sm, line, now):  # type: ignore[no-untyped-def]
-    """A read of one line by an SM; returns the cycle of the response."""
-    unit = memory.unit[sm]
-    if unit < 0:
-        return l2.access(memory.cache, line, memory.partition[sm], now, False)
-    entries = memory.inflight[unit]
-    found = coalescer.find(entries, line, now)
-    if found >= 0:
-        memory.totals[0]["coalesced"] += 1
-        return entries[found]["ready"]
-    ready = l2.access(memory.cache, line, memory.partition[sm], now, False)
-    free = -1 - found
-    if free < entries.shape[0]:
-        entries[free]["ready"] = ready
-        entries[free]["line"] = line
-    else:
+@inlined_kernel
+def request(memory, sm, line, now, is_store):  # type: ignore[no-untyped-def]
+    """A read or write of one line by an SM; returns the cycle of the response. Only reads coalesce."""
+    unit = -1 if is_store else memory.unit[sm]
+    free = coalescer.NO_ENTRY
+    if unit >= 0:
+        found = coalescer.find(memory.inflight[unit], line, now)
+        if found >= 0:
+            memory.totals[0]["coalesced"] += 1
+            return memory.inflight[unit, found]["ready"]
+        free = -1 - found
+    ready = l2.access(memory.cache, line, memory.partition[sm], now, is_store)
+    if free < coalescer.NO_ENTRY:
+        memory.inflight[unit, free]["ready"] = ready
+        memory.inflight[unit, free]["line"] = line
+    elif unit >= 0:
         memory.totals[0]["coalescer_full"] += 1
     return ready
-
-
-@kernel
-def store(memory, sm, line, now):  # type: ignore[no-untyped-def]
-    """A write of one line by an SM; returns the cycle of the acknowledgement."""
-    return l2.access(memory.cache, line, memory.partition[sm], now, True)
