@@ -47,8 +47,8 @@ def override(spec: S, settings: Mapping[str, str], where: str = "--set") -> S:
         values[key] = _parse(text, key, where)
         sources[key] = Provenance("override", f"{where} {key}={text}")
     for key, leader in _FOLLOWS.items():
-        if leader in settings and key not in settings and isinstance(values[leader], int):
-            values[key] = values[key] * values[leader] // flatten(spec)[leader]
+        if leader in settings and key not in settings and type(values[leader]) is int and values[leader] > 0:
+            values[key] = max(1, values[key] * values[leader] // flatten(spec)[leader])
             sources[key] = Provenance("override", f"scaled with {leader}: {where} {leader}={settings[leader]}")
     identity = {key: getattr(spec, key) for key in type(spec).model_fields if key in _IDENTITY}
     return _build(type(spec), identity | values, sources, where)
