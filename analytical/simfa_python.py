@@ -79,7 +79,11 @@ class Estimate:
 
 
 def estimate(p: Problem, rates: roofline.Rates) -> Estimate:
-    """Traffic by Eqs. (1) to (7) and (11), latency by the roofline. Raises PresetError on int64 overflow."""
+    """Traffic by Eqs. (1) to (7) and (11), latency by the roofline.
+
+    Raises PresetError where a value is no whole number above 0, or where a grid would overflow int64.
+    """
+    p = _exact(p)
     _refuse_overflow(p)
     heads = p.B * p.H_KV * p.G
     counts = tiles.count(p.L, p.S, p.T_M, p.T_N, p.causal)
@@ -147,11 +151,25 @@ def run(experiment: Experiment) -> Result:
     )
 
 
+def _exact(p: Problem) -> Problem:
+    """The problem in Python ints and int64 arrays, whatever integer type came in: narrower ones would wrap."""
+    return Problem(**{f.name: _whole(f.name, getattr(p, f.name)) for f in fields(p)})
+
+
+def _whole(name: str, value: Any) -> Any:
+    array = np.asarray(value)
+    if name == "causal":
+        return array.astype(bool) if array.ndim else bool(value)
+    if array.dtype.kind not in "iu" or (array < 1).any():
+        raise PresetError(f"{name}: {value!r}: every entry must be a whole number above 0")
+    return array.astype(np.int64) if array.ndim else int(value)
+
+
 def _refuse_overflow(p: Problem) -> None:
     """Arrays are int64: refuse a grid whose largest count would not fit, instead of wrapping round."""
     if not any(isinstance(getattr(p, f.name), np.ndarray) for f in fields(p)):
         return
-    top = {f.name: float(np.max(getattr(p, f.name))) for f in fields(p)}
+    top = {f.name: float(np.max(getattr(p, f.name), initial=1)) for f in fields(p)}
     tile_area = (top["L"] + top["T_M"]) * (top["S"] + top["T_N"])
     heads = top["B"] * top["H_KV"] * top["G"]
     if 4 * heads * tile_area * top["D"] * top["P"] > 2**63:

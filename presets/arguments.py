@@ -3,6 +3,7 @@
 import argparse
 import itertools
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -52,7 +53,7 @@ def experiments(args: argparse.Namespace) -> list[Experiment]:
     """Every experiment the options describe: models x lengths, in the order given. Raises PresetError."""
     settings = parse_settings(args.set)
     if args.clock_mhz is not None:
-        settings.setdefault("sm.clock_hz", repr(args.clock_mhz * 1e6))
+        settings |= _clock_setting(args.clock_mhz, settings)
     gpu = loader.load(GpuSpec, args.gpu)
     kernel = loader.load(KernelSpec, args.kernel or gpu.default_kernel)
     lengths = [_whole(text, "--seq") for text in args.seq.split(",")]
@@ -101,13 +102,21 @@ def bare_shape(heads_q: int, heads_kv: int | None, head_dim: int) -> LlmSpec:
     return loader.from_values(
         LlmSpec,
         {"name": "", "title": title, "heads_q": heads_q, "heads_kv": kv, "head_dim": head_dim},
-        "shape",
+        "--heads-q --heads-kv --head-dim",
     )
 
 
 def print_json(value: object) -> None:
     """JSON on standard output; numbers plain, no NaN."""
     print(json.dumps(value, indent=2, allow_nan=False))
+
+
+def _clock_setting(clock_mhz: float, settings: Mapping[str, str]) -> dict[str, str]:
+    if "sm.clock_hz" in settings:
+        raise PresetError("--clock-mhz and --set sm.clock_hz set the same clock; give one of them")
+    if not (math.isfinite(clock_mhz) and clock_mhz > 0):
+        raise PresetError(f"--clock-mhz: {clock_mhz} is out of range; allowed: a finite number of MHz above 0")
+    return {"sm.clock_hz": f"{clock_mhz!r}MHz"}
 
 
 def _models(args: argparse.Namespace) -> list[LlmSpec]:

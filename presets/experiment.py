@@ -42,8 +42,9 @@ class Experiment(Section):
             heads = getattr(self.llm, key)
             if heads % ways:
                 allowed = ", ".join(str(n) for n in range(1, self.llm.heads_kv + 1) if self.llm.heads_kv % n == 0)
+                model = self.llm.name or "the bare shape"
                 raise ValueError(
-                    f"tensor_parallel {ways} does not divide {heads} {key} of {self.llm.name}; allowed: {allowed}"
+                    f"--tensor-parallel: {ways} does not divide {key} {heads} of {model}; allowed: {allowed}"
                 )
         return self
 

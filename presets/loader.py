@@ -1,7 +1,8 @@
 """Preset files: TOML in, validated frozen specs out; one error path for shipped, user and override values.
 
 A value is written `key = { value = ..., label = "measured|published|fitted|inferred", source = "..." }`. A
-preset that differs little from another names it with `base = "..."` and lists only what differs.
+preset that differs little from another names it with `base = "..."` and lists only what differs; it
+never inherits name, title or note, and is called like its file where it gives none.
 """
 
 import tomllib
@@ -46,8 +47,8 @@ def override(spec: S, settings: Mapping[str, str], where: str = "--set") -> S:
         values[key] = _parse(text, key, where)
         sources[key] = Provenance("override", f"{where} {key}={text}")
     for key, leader in _FOLLOWS.items():
-        if leader in settings and key not in settings and isinstance(values[leader], int):
-            values[key] = values[key] * values[leader] // flatten(spec)[leader]
+        if leader in settings and key not in settings and type(values[leader]) is int and values[leader] > 0:
+            values[key] = max(1, values[key] * values[leader] // flatten(spec)[leader])
             sources[key] = Provenance("override", f"scaled with {leader}: {where} {leader}={settings[leader]}")
     identity = {key: getattr(spec, key) for key in type(spec).model_fields if key in _IDENTITY}
     return _build(type(spec), identity | values, sources, where)
@@ -101,11 +102,12 @@ def _find(kind: type[Spec], name: str) -> Path:
     raise PresetError(f"{unknown(what, name, names(kind))}, or the path of a .toml file")
 
 
-def _read(kind: type[Spec], name: str, chain: tuple[str, ...]) -> tuple[Values, dict[str, Provenance], str]:
+def _read(kind: type[Spec], name: str, chain: tuple[Path, ...]) -> tuple[Values, dict[str, Provenance], str]:
     path = _find(kind, name)
     where = path.name if path.parent.parent == ROOT else str(path)
-    if name in chain:
-        raise PresetError(f"{where}: base presets form a circle: {' -> '.join((*chain, name))}")
+    chain = (*chain, path.resolve())
+    if chain[-1] in chain[:-1]:
+        raise PresetError(f"{where}: base presets form a circle: {' -> '.join(link.name for link in chain)}")
     try:
         tree = tomllib.loads(path.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
@@ -115,14 +117,28 @@ def _read(kind: type[Spec], name: str, chain: tuple[str, ...]) -> tuple[Values, 
     base = tree.pop("base", None)
     if base is not None and not isinstance(base, str):
         raise PresetError(f"{where}: base must be the name of a preset, in quotes (got {base!r})")
-    values, sources = (_read(kind, base, (*chain, name))[:2]) if base else ({}, {})
+    values, sources = _read_base(kind, base, chain, where) if base is not None else ({}, {})
+    allowed = leaf_keys(kind)
     for key, leaf in _leaves(tree, where):
-        if key not in (*leaf_keys(kind), *kind.model_fields):
-            raise PresetError(f"{where}: {unknown('key', key, leaf_keys(kind))}")
-        values[key] = leaf["value"] if isinstance(leaf, dict) else leaf
-        if isinstance(leaf, dict):
+        if key in _IDENTITY and key in kind.model_fields:
+            values[key] = leaf
+        elif key in allowed:
+            values[key] = leaf["value"]
             sources[key] = Provenance(leaf["label"], leaf["source"])
+        else:
+            raise PresetError(f"{where}: {unknown('key', key, allowed)}")
     return values, sources, where
+
+
+def _read_base(
+    kind: type[Spec], base: str, chain: tuple[Path, ...], where: str
+) -> tuple[Values, dict[str, Provenance]]:
+    """The base's values under the name of the file that builds on it; paths count from that file's folder."""
+    near = chain[-1].parent / base
+    if base not in names(kind) and not near.is_file():
+        raise PresetError(f"{where}: base: {unknown('preset', base, names(kind))}, or the path of a .toml file")
+    values, sources, _ = _read(kind, base if base in names(kind) else str(near), chain)
+    return values | {"name": chain[-1].stem, "title": chain[-1].stem, "note": ""}, sources
 
 
 def _leaves(tree: Mapping[str, Any], where: str, prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -138,6 +154,8 @@ def _leaves(tree: Mapping[str, Any], where: str, prefix: str = "") -> Iterator[t
         elif "value" in node:
             _check_leaf(key, node, where)
             yield key, node
+        elif not node:
+            raise PresetError(f"{where}: {key}: an empty section; give it keys or leave it out")
         else:
             yield from _leaves(node, where, key + ".")
 

@@ -3,6 +3,7 @@
 import math
 import re
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Literal, get_args
 
 from presets.errors import PresetError
@@ -11,10 +12,12 @@ Label = Literal["measured", "published", "fitted", "inferred", "override"]
 FILE_LABELS = tuple(label for label in get_args(Label) if label != "override")
 
 Number = int | float
-_NUMBER = re.compile(r"^\s*([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-z/]*)\s*$")
+_NUMBER = re.compile(
+    r"\s*([+-]?(?:[0-9]+(?:_[0-9]+)*(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z/]*)\s*"
+)
 
 # Unit suffix -> (kind, factor). Powers of ten and of two are never mixed: MB is 10^6, MiB is 2^20.
-_UNITS: dict[str, tuple[str, float]] = {
+_UNITS: dict[str, tuple[str, int | Decimal]] = {
     "": ("", 1),
     "B": ("bytes", 1),
     **{f"{p}B": ("bytes", 10 ** (3 * n)) for n, p in enumerate(("k", "M", "G", "T"), start=1)},
@@ -25,9 +28,9 @@ _UNITS: dict[str, tuple[str, float]] = {
     "Hz": ("hz", 1),
     **{f"{p}Hz": ("hz", 10 ** (3 * n)) for n, p in enumerate(("k", "M", "G"), start=1)},
     "s": ("s", 1),
-    "ms": ("s", 1e-3),
-    "us": ("s", 1e-6),
-    "ns": ("s", 1e-9),
+    "ms": ("s", Decimal("1e-3")),
+    "us": ("s", Decimal("1e-6")),
+    "ns": ("s", Decimal("1e-9")),
 }
 
 
@@ -51,9 +54,10 @@ def unit_of(key: str) -> str:
 def parse_number(text: str, key: str, where: str) -> Number | None:
     """The number in `text`, in the base unit of `key`; None when it is no number at all.
 
+    Decimal arithmetic, so `1.005GB` is a whole number of bytes; whole numbers come back as int.
     Raises PresetError when the suffix is unknown or measures another quantity than the key.
     """
-    match = _NUMBER.match(text)
+    match = _NUMBER.fullmatch(text)
     if match is None:
         return None
     digits, suffix = match.groups()
@@ -62,10 +66,7 @@ def parse_number(text: str, key: str, where: str) -> Number | None:
     kind, factor = _UNITS[suffix]
     if kind and kind != unit_of(key):
         raise PresetError(f"{where}: {key} is in {unit_of(key) or 'no unit'}, but '{text}' is in {kind}")
-    value = float(digits) * factor
-    if not math.isfinite(value):
+    if not math.isfinite(float(digits) * float(factor)):
         raise PresetError(f"{where}: {key}: '{text}' is not a finite number")
-    exact = re.fullmatch(r"[+-]?[\d_]+", digits) is not None and float(factor).is_integer()
-    if exact:
-        return int(digits) * int(factor)
-    return int(value) if value.is_integer() and suffix and factor > 1 else value
+    value = Decimal(digits) * factor if float(digits) else Decimal(0)
+    return int(value) if value == value.to_integral_value() else float(value)
