@@ -77,7 +77,7 @@ class L2Spec(Section):
     line_bytes: Literal[32, 64, 128, 256]
     slices: Count
     slice_bytes_per_cycle: Positive
-    clock_hz: Positive
+    clock_hz: Positive | None = Field(default=None, description="absent: the L2 runs at the SM clock")
 
 
 class L2TimingSpec(Section):
@@ -157,7 +157,11 @@ class GpuSpec(Spec):
 
     def l2_bandwidth_bytes_per_s(self) -> float:
         """What all L2 slices serve together, bytes/s."""
-        return self.l2.slices * self.l2.slice_bytes_per_cycle * self.l2.clock_hz
+        return self.l2.slices * self.l2.slice_bytes_per_cycle * self.l2_clock_hz()
+
+    def l2_clock_hz(self) -> float:
+        """The clock of the L2 slices: their own where the preset has one, else that of the SMs."""
+        return self.l2.clock_hz or self.sm.clock_hz
 
 
 class LlmSpec(Spec):

@@ -211,7 +211,7 @@ def _l2_config(experiment: Experiment, timing: L2TimingSpec) -> np.ndarray:
         sets,
         timing.ways,
         timing.mshr_entries,
-        round(cache.line_bytes / cache.slice_bytes_per_cycle / cache.clock_hz / cycle_s * TICKS),
+        round(cache.line_bytes / cache.slice_bytes_per_cycle / gpu.l2_clock_hz() / cycle_s * TICKS),
         -(-cache.slices // timing.partitions),
         timing.near_latency_cycles,
         timing.far_latency_cycles,

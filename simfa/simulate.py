@@ -62,6 +62,14 @@ def run(
     )
 
 
+def notes(answer: Simulation) -> tuple[str, ...]:
+    """What a reader of the numbers must know: how the run stands to validation."""
+    found = ["paper parameter set; not yet validated against measurements, structure and byte counts are"]
+    if answer.spans_dropped:
+        found.append(f"timeline cut: {answer.spans_dropped:,} later spans of SM {answer.timeline_sm} not kept")
+    return tuple(found)
+
+
 def _finish(
     machine: Machine, progress: Callable[[float], None] | None, should_stop: Callable[[], bool] | None
 ) -> None:

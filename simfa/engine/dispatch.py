@@ -52,7 +52,7 @@ def make_grid(
 
 
 @kernel
-def start(grid, state, queue, observer):  # type: ignore[no-untyped-def]
+def start(grid, state, queue, observer):
     """Fill the GPU at cycle 0: slot by slot, each over all SMs in order."""
     config = state.config[0]
     cluster = grid.config[0]["cluster"]
@@ -62,7 +62,7 @@ def start(grid, state, queue, observer):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def launch_cluster(grid, state, queue, observer, first_sm, slot):  # type: ignore[no-untyped-def]
+def launch_cluster(grid, state, queue, observer, first_sm, slot):
     """Start the next cluster in slot `slot` of the SMs from `first_sm` on, if any CTA is left."""
     launch = grid.config[0]
     per_sm = state.config[0]["slots_per_sm"]
@@ -75,7 +75,7 @@ def launch_cluster(grid, state, queue, observer, first_sm, slot):  # type: ignor
 
 
 @kernel
-def _launch(grid, state, queue, observer, slot, cta):  # type: ignore[no-untyped-def]
+def _launch(grid, state, queue, observer, slot, cta):
     roles = state.config[0]["roles"]
     program = grid.ctas[cta]["program"]
     grid.running[slot] = cta
@@ -103,7 +103,7 @@ def _launch(grid, state, queue, observer, slot, cta):  # type: ignore[no-untyped
 
 
 @kernel
-def thread_finished(grid, state, queue, observer, thread):  # type: ignore[no-untyped-def]
+def thread_finished(grid, state, queue, observer, thread):
     """Retire a thread; with its last thread the CTA, and with its last CTA the cluster, which is replaced."""
     config = state.config[0]
     slot = thread // config["roles"]

@@ -45,7 +45,7 @@ def make_queue(capacity: int) -> EventQueue:
 
 
 @inlined_kernel
-def push(queue, time, kind, argument):  # type: ignore[no-untyped-def]
+def push(queue, time, kind, argument):
     """Schedule an event at cycle `time`, now or later."""
     header = queue.header[0]
     node = header["free"]
@@ -60,7 +60,7 @@ def push(queue, time, kind, argument):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def _append(queue, node, time, now):  # type: ignore[no-untyped-def]
+def _append(queue, node, time, now):
     bucket = min(time, now + WHEEL - 1) & (WHEEL - 1)
     queue.events[node]["next"] = -1
     tail = queue.buckets[bucket]["tail"]
@@ -72,7 +72,7 @@ def _append(queue, node, time, now):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def pop_due(queue):  # type: ignore[no-untyped-def]
+def pop_due(queue):
     """The payload of the next event due at the current cycle, or -1 when the cycle is over."""
     header = queue.header[0]
     now = header["now"]

@@ -14,7 +14,7 @@ ASLEEP = 2
 
 
 @kernel
-def issue(grid, state, engines, queue, observer, code, entries, sm):  # type: ignore[no-untyped-def]
+def issue(grid, state, engines, queue, observer, code, entries, sm):
     """The SM's issue cycle: pick a ready thread, issue its next instruction."""
     now = queue.header[0]["now"]
     unit = state.sms[sm]
@@ -45,7 +45,7 @@ def issue(grid, state, engines, queue, observer, code, entries, sm):  # type: ig
 
 
 @kernel
-def _select(state, sm):  # type: ignore[no-untyped-def]
+def _select(state, sm):
     """Greedy-then-oldest among the SM's ready threads."""
     config = state.config[0]
     first = sm * config["roles"] * config["slots_per_sm"]
@@ -62,7 +62,7 @@ def _select(state, sm):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _account_stall(state, observer, sm, thread, instruction, now):  # type: ignore[no-untyped-def]
+def _account_stall(state, observer, sm, thread, instruction, now):
     """Close the stall, if any, that the instruction just issued had caused."""
     record = state.threads[thread]
     since = record["stalled_at"]
@@ -83,7 +83,7 @@ def _account_stall(state, observer, sm, thread, instruction, now):  # type: igno
 
 
 @kernel
-def woken(grid, state, queue, observer, thread):  # type: ignore[no-untyped-def]
+def woken(grid, state, queue, observer, thread):
     """A bubble is over."""
     record = state.threads[thread]
     if record["pc"] == record["end"]:
@@ -93,7 +93,7 @@ def woken(grid, state, queue, observer, thread):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _execute(grid, state, engines, queue, observer, thread, instruction, entries):  # type: ignore[no-untyped-def]
+def _execute(grid, state, engines, queue, observer, thread, instruction, entries):
     """One instruction of one thread; returns ISSUED, STALLED or ASLEEP."""
     opcode = instruction["opcode"]
     if opcode == op.WGMMA:
@@ -112,13 +112,13 @@ def _execute(grid, state, engines, queue, observer, thread, instruction, entries
 
 
 @kernel
-def _stalled(state, queue, thread, reason, operand):  # type: ignore[no-untyped-def]
+def _stalled(state, queue, thread, reason, operand):
     threads.stall(state, thread, reason, operand, queue.header[0]["now"])
     return STALLED
 
 
 @kernel
-def _commit(state, thread, opcode):  # type: ignore[no-untyped-def]
+def _commit(state, thread, opcode):
     record = state.threads[thread]
     if opcode == op.WGMMA_COMMIT:
         state.marks[thread, 0, record["wgmma_groups"] % threads.GROUPS] = record["wgmma_issued"]
@@ -130,7 +130,7 @@ def _commit(state, thread, opcode):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _group_wait(state, queue, thread, opcode, allowed):  # type: ignore[no-untyped-def]
+def _group_wait(state, queue, thread, opcode, allowed):
     record = state.threads[thread]
     if opcode == op.WGMMA_WAIT:
         if threads.group_done(record["wgmma_done"], record["wgmma_groups"], state.marks[thread, 0], allowed):
@@ -142,7 +142,7 @@ def _group_wait(state, queue, thread, opcode, allowed):  # type: ignore[no-untyp
 
 
 @kernel
-def _tma(grid, state, engines, queue, observer, thread, instruction):  # type: ignore[no-untyped-def]
+def _tma(grid, state, engines, queue, observer, thread, instruction):
     if not tma.has_room(engines, threads.sm_of(state, thread)):
         return _stalled(state, queue, thread, threads.TMA_QUEUE_FULL, 0)
     slot = thread // state.config[0]["roles"]
@@ -158,7 +158,7 @@ def _tma(grid, state, engines, queue, observer, thread, instruction):  # type: i
 
 
 @kernel
-def _bubbles(state, queue, observer, thread, instruction):  # type: ignore[no-untyped-def]
+def _bubbles(state, queue, observer, thread, instruction):
     roles = state.config[0]["roles"]
     slot = thread // roles
     now = queue.header[0]["now"]
@@ -169,7 +169,7 @@ def _bubbles(state, queue, observer, thread, instruction):  # type: ignore[no-un
 
 
 @kernel
-def _barrier(state, queue, thread, instruction):  # type: ignore[no-untyped-def]
+def _barrier(state, queue, thread, instruction):
     """Stages (mbarriers) and named barriers."""
     opcode, sid, bid = instruction["opcode"], instruction["sid"], instruction["bid"]
     slot = thread // state.config[0]["roles"]

@@ -10,6 +10,7 @@ import os
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numba
 import numpy as np
@@ -44,9 +45,11 @@ def _writable(folder: Path) -> Path:
     return folder
 
 
-numba.config.CACHE_DIR = str(_writable(cache_folder()))
+config: Any = numba.config
+config.CACHE_DIR = str(_writable(cache_folder()))
 
 # Without numba's reference counting in the loop: every array is allocated before the kernel starts.
-kernel = numba.njit(cache=True, _nrt=False, error_model="numpy")
+_OPTIONS: dict[str, Any] = {"cache": True, "_nrt": False, "error_model": "numpy"}
+kernel = numba.njit(**_OPTIONS)
 # For what runs once per line: a call would pass every array of every component word by word.
-inlined_kernel = numba.njit(cache=True, _nrt=False, error_model="numpy", forceinline=True)
+inlined_kernel = numba.njit(**_OPTIONS, forceinline=True)

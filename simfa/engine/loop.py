@@ -10,14 +10,14 @@ EXHAUSTED = 3
 
 
 @kernel
-def begin(machine):  # type: ignore[no-untyped-def]
+def begin(machine):
     """Dispatch the first CTAs at cycle 0."""
     grid, state, engines, memory, queue, observer, code, entries = machine
     dispatch.start(grid, state, queue, observer)
 
 
 @kernel
-def advance(machine, budget):  # type: ignore[no-untyped-def]
+def advance(machine, budget):
     """Process about `budget` events; returns RUNNING, FINISHED, DEADLOCKED or EXHAUSTED."""
     grid, state, engines, memory, queue, observer, code, entries = machine
     header = queue.header[0]

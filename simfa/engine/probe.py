@@ -40,7 +40,7 @@ def make_probe(sm: int, capacity: int, slots: int) -> Probe:
 
 
 @kernel
-def record(probe, sm, slot, track, activity, tag, operand, start, end):  # type: ignore[no-untyped-def]
+def record(probe, sm, slot, track, activity, tag, operand, start, end):
     """Keep one span if it happened on the observed SM and took any time."""
     header = probe.header[0]
     if header["sm"] != sm or end <= start:

@@ -10,7 +10,7 @@ from simfa.engine.opcodes import WGMMA, WGMMA_WAIT
 
 
 @kernel
-def issue(state, queue, observer, thread, cycles, tag, entries):  # type: ignore[no-untyped-def]
+def issue(state, queue, observer, thread, cycles, tag, entries):
     """Put one WGMMA into the buffer; False if the buffer of `entries` is full."""
     sm = threads.sm_of(state, thread)
     unit = state.sms[sm]
@@ -30,7 +30,7 @@ def issue(state, queue, observer, thread, cycles, tag, entries):  # type: ignore
 
 
 @kernel
-def done(state, queue, thread):  # type: ignore[no-untyped-def]
+def done(state, queue, thread):
     """A WGMMA of `thread` has completed: wake its waits, and whoever waits for room in the buffer."""
     record = state.threads[thread]
     record["wgmma_done"] += 1

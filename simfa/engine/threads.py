@@ -86,14 +86,14 @@ def make_threads(sms: int, slots_per_sm: int, roles: int) -> Threads:
 
 
 @kernel
-def sm_of(state, thread):  # type: ignore[no-untyped-def]
+def sm_of(state, thread):
     """The SM on which a thread is resident."""
     config = state.config[0]
     return thread // (config["roles"] * config["slots_per_sm"])
 
 
 @kernel
-def make_ready(state, queue, thread):  # type: ignore[no-untyped-def]
+def make_ready(state, queue, thread):
     """Let the scheduler consider the thread, from this cycle or the SM's next free issue cycle on."""
     config = state.config[0]
     per_sm = config["roles"] * config["slots_per_sm"]
@@ -106,7 +106,7 @@ def make_ready(state, queue, thread):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def stall(state, thread, reason, operand, now):  # type: ignore[no-untyped-def]
+def stall(state, thread, reason, operand, now):
     """Take a thread out of the scheduler's sight until `reason` with `operand` is satisfied."""
     record = state.threads[thread]
     if record["stalled_at"] < 0:
@@ -116,7 +116,7 @@ def stall(state, thread, reason, operand, now):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def wake_slot(state, queue, slot, reason, operand):  # type: ignore[no-untyped-def]
+def wake_slot(state, queue, slot, reason, operand):
     """Wake every thread of a CTA slot that waits for `reason` with `operand`."""
     roles = state.config[0]["roles"]
     for thread in range(slot * roles, (slot + 1) * roles):
@@ -127,7 +127,7 @@ def wake_slot(state, queue, slot, reason, operand):  # type: ignore[no-untyped-d
 
 
 @kernel
-def wake_sm(state, queue, sm, reason):  # type: ignore[no-untyped-def]
+def wake_sm(state, queue, sm, reason):
     """Wake every thread of an SM that waits for a resource of the SM."""
     config = state.config[0]
     per_sm = config["roles"] * config["slots_per_sm"]
@@ -139,7 +139,7 @@ def wake_sm(state, queue, sm, reason):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def group_done(done, groups, marks, allowed):  # type: ignore[no-untyped-def]
+def group_done(done, groups, marks, allowed):
     """Whether at most `allowed` of a thread's committed groups are outstanding; groups finish in order."""
     oldest_needed = groups - allowed - 1
     return oldest_needed < 0 or done >= marks[oldest_needed % GROUPS]

@@ -80,14 +80,14 @@ def make_tma(sms: int, config: np.ndarray, maps: np.ndarray) -> Tma:
 
 
 @kernel
-def has_room(tma, sm):  # type: ignore[no-untyped-def]
+def has_room(tma, sm):
     """Whether the SM's engine can take another operation."""
     engine = tma.engines[sm]
     return engine["next"] - engine["oldest"] < QUEUE
 
 
 @kernel
-def enqueue(tma, state, queue, thread, instruction, base, row_limit):  # type: ignore[no-untyped-def]
+def enqueue(tma, state, queue, thread, instruction, base, row_limit):
     """Take an operation: a box of rows from `base` bytes on, cut off at `row_limit` rows of the tensor."""
     now = queue.header[0]["now"]
     sm = threads.sm_of(state, thread)
@@ -115,13 +115,13 @@ def enqueue(tma, state, queue, thread, instruction, base, row_limit):  # type: i
 
 
 @inlined_kernel
-def _set_last_line(tma, operation):  # type: ignore[no-untyped-def]
+def _set_last_line(tma, operation):
     end = operation["address"] + operation["row_bytes"] - 1
     operation["last_line"] = end >> tma.config[0]["line_shift"]
 
 
 @inlined_kernel
-def generate(tma, state, memory, queue, observer, sm):  # type: ignore[no-untyped-def]
+def generate(tma, state, memory, queue, observer, sm):
     """Issue as many lines as this cycle allows; schedule the rest of the work."""
     config = tma.config[0]
     engine = tma.engines[sm]
@@ -152,7 +152,7 @@ def generate(tma, state, memory, queue, observer, sm):  # type: ignore[no-untype
 
 
 @inlined_kernel
-def _generate_at(engine, queue, sm, time):  # type: ignore[no-untyped-def]
+def _generate_at(engine, queue, sm, time):
     """One pending GENERATE event per SM suffices: the earliest."""
     if 0 <= engine["generate_at"] <= time:
         return
@@ -161,7 +161,7 @@ def _generate_at(engine, queue, sm, time):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def _request_line(tma, memory, queue, sm, index, now):  # type: ignore[no-untyped-def]
+def _request_line(tma, memory, queue, sm, index, now):
     operation = tma.operations[index]
     engine = tma.engines[sm]
     line = operation["line"]
@@ -181,7 +181,7 @@ def _request_line(tma, memory, queue, sm, index, now):  # type: ignore[no-untype
 
 
 @inlined_kernel
-def _next_row(tma, operation, line):  # type: ignore[no-untyped-def]
+def _next_row(tma, operation, line):
     """Go to the next row that holds a line not yet requested: a line shared by rows is requested once."""
     while True:
         operation["rows_left"] -= 1
@@ -196,7 +196,7 @@ def _next_row(tma, operation, line):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def line_arrived(tma, state, queue, observer, index):  # type: ignore[no-untyped-def]
+def line_arrived(tma, state, queue, observer, index):
     """One line of operation `index` has answered: its place in flight is free."""
     sm = index // QUEUE
     engine = tma.engines[sm]
@@ -211,7 +211,7 @@ def line_arrived(tma, state, queue, observer, index):  # type: ignore[no-untyped
 
 
 @kernel
-def _complete(tma, state, queue, observer, sm, operation):  # type: ignore[no-untyped-def]
+def _complete(tma, state, queue, observer, sm, operation):
     """Signal the mbarrier or the store group, and free the ring up to the oldest operation still open."""
     if operation["done"]:
         return

@@ -23,7 +23,7 @@ def make_table(units: int) -> np.ndarray:
 
 
 @inlined_kernel
-def find(entries, line, now):  # type: ignore[no-untyped-def]
+def find(entries, line, now):
     """The entry in which `line` is in flight (>= 0), else -1 - (a free entry), or -1 - NO_ENTRY if none."""
     first = ((line ^ (line >> 7)) & (SETS - 1)) * WAYS
     free = NO_ENTRY

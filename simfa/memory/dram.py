@@ -13,7 +13,7 @@ CHANNEL = np.dtype([("free_ticks", np.int64), ("reads", np.int64), ("writes", np
 
 
 @inlined_kernel
-def read_line(channel, start_ticks, line_ticks, latency_ticks):  # type: ignore[no-untyped-def]
+def read_line(channel, start_ticks, line_ticks, latency_ticks):
     """Reserve a line read; returns the tick at which the line is in L2."""
     begin = max(start_ticks, channel["free_ticks"])
     channel["free_ticks"] = begin + line_ticks
@@ -22,7 +22,7 @@ def read_line(channel, start_ticks, line_ticks, latency_ticks):  # type: ignore[
 
 
 @inlined_kernel
-def write_line(channel, start_ticks, line_ticks):  # type: ignore[no-untyped-def]
+def write_line(channel, start_ticks, line_ticks):
     """Reserve the write-back of a dirty line; nobody waits for it."""
     channel["free_ticks"] = max(start_ticks, channel["free_ticks"]) + line_ticks
     channel["writes"] += 1

@@ -14,7 +14,7 @@ _GOLDEN = 0x9E3779B1  # 2^32 / golden ratio: Fibonacci hashing
 
 
 @inlined_kernel
-def fold(line, slice_hash):  # type: ignore[no-untyped-def]
+def fold(line, slice_hash):
     """The number whose remainder is the slice: the line, or for the paper's hash line ^ (line >> 5)."""
     if slice_hash == XOR:
         return line ^ (line >> 5)
@@ -22,7 +22,7 @@ def fold(line, slice_hash):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def set_of(folded, slices, sets):  # type: ignore[no-untyped-def]
+def set_of(folded, slices, sets):
     """The set within its slice; folding is one-to-one, so (slice, quotient) still names the line."""
     quotient = folded // slices
     block = quotient // sets

@@ -77,7 +77,7 @@ def make_l2(config: np.ndarray) -> L2:
 
 
 @inlined_kernel
-def access(l2, line, partition, now, is_store):  # type: ignore[no-untyped-def]
+def access(l2, line, partition, now, is_store):
     """Serve one line for an SM in `partition`; returns the cycle of the response at the SM."""
     config = l2.config[0]
     folded = hashing.fold(line, config["slice_hash"])
@@ -104,7 +104,7 @@ def access(l2, line, partition, now, is_store):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def _touch(tags, bits, line):  # type: ignore[no-untyped-def]
+def _touch(tags, bits, line):
     """Make `line` the most recent way of its set; returns the way it was in, or -1 if absent."""
     tag = np.uint32(line + 1)
     for way in range(tags.shape[0]):
@@ -120,7 +120,7 @@ def _touch(tags, bits, line):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def _merge(l2, index, row, line, start):  # type: ignore[no-untyped-def]
+def _merge(l2, index, row, line, start):
     """A read of a line whose fill may still be on its way: the tick at which the data is there."""
     entry = l2.mshrs[index, l2.bits[row, 0] >> RING_SHIFT]
     if entry["line"] == line and entry["fill_ticks"] > start:
@@ -130,7 +130,7 @@ def _merge(l2, index, row, line, start):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def _miss(l2, index, row, line, start, is_store):  # type: ignore[no-untyped-def]
+def _miss(l2, index, row, line, start, is_store):
     """Allocate `line`; for a read, fetch it. Returns when the slice started and when the data is there."""
     config = l2.config[0]
     unit = l2.slices[index]
@@ -152,7 +152,7 @@ def _miss(l2, index, row, line, start, is_store):  # type: ignore[no-untyped-def
 
 
 @inlined_kernel
-def _wait_for_mshr(l2, index, start):  # type: ignore[no-untyped-def]
+def _wait_for_mshr(l2, index, start):
     """Retire arrived fills; if every MSHR is still taken, the slice waits for the oldest."""
     unit = l2.slices[index]
     while unit["mshr_count"] > 0:
@@ -168,7 +168,7 @@ def _wait_for_mshr(l2, index, start):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def _insert(tags, bits, line, state):  # type: ignore[no-untyped-def]
+def _insert(tags, bits, line, state):
     """Put `line` in as most recent, evicting the least recent; returns whether that one was dirty."""
     last = tags.shape[0] - 1
     dirty = tags[last] != 0 and (bits[last] & DIRTY) != 0

@@ -21,7 +21,7 @@ class Memory(NamedTuple):
 
 
 @inlined_kernel
-def request(memory, sm, line, now, is_store):  # type: ignore[no-untyped-def]
+def request(memory, sm, line, now, is_store):
     """A read or write of one line by an SM; returns the cycle of the response. Only reads coalesce."""
     unit = -1 if is_store else memory.unit[sm]
     free = coalescer.NO_ENTRY

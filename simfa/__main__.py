@@ -1,0 +1,84 @@
+"""`python -m simfa run`: simulate one or more experiments without Streamlit, as JSON or a short line each."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from presets.arguments import Parser, add_experiment_options, experiments, print_json
+from presets.errors import NotModelled, PresetError
+from presets.experiment import Experiment
+from presets.record import to_record
+from simfa import simulate, timeline
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Exit status 0, 2 for bad input, 3 where the simulator cannot answer."""
+    parser = Parser(prog="python -m simfa", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    _add_run(commands.add_parser("run", help="simulate FlashAttention on a whole GPU"))
+    try:
+        return run(parser.parse_args(argv))
+    except PresetError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except (NotModelled, simulate.SimulationError) as error:
+        print(error, file=sys.stderr)
+        return 3
+
+
+def _add_run(parser: argparse.ArgumentParser) -> None:
+    add_experiment_options(parser)
+    parser.add_argument("--seed", type=int, default=0, help="deals SM pairs out to L2 partitions")
+    parser.add_argument("--timeline", type=Path, metavar="FILE", help="write one SM's timeline (Chrome trace)")
+    parser.add_argument("--timeline-sm", type=int, default=0, help="the SM to observe (default 0)")
+    parser.add_argument("--json", action="store_true", help="print JSON records")
+    parser.add_argument("--quiet", action="store_true", help="no progress on standard error")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Simulate every experiment the options describe; one JSON object, or a list where there are several."""
+    todo = experiments(args)
+    if args.timeline is not None:
+        _check_timeline(args, todo)
+    records = [_one(experiment, args) for experiment in todo]
+    if args.json:
+        print_json(records[0] if len(records) == 1 else records)
+        return 0
+    for record in records:
+        print(
+            f"{record['llm'] or 'bare shape'}  L={record['seq_q']}  {record['latency_us']:.1f} us  "
+            f"{record['tflops']:.0f} TFLOPS  {record['cycles']:,} cycles  DRAM {record['dram_bytes'] / 1e6:.1f} MB  "
+            f"bottleneck {record['bottleneck']}  simulated in {record['wall_s']:.2f} s"
+        )
+    return 0
+
+
+def _check_timeline(args: argparse.Namespace, todo: list[Experiment]) -> None:
+    if len(todo) != 1:
+        raise PresetError(f"--timeline takes one experiment, the options describe {len(todo)}")
+    sms = todo[0].gpu.sm.count
+    if not 0 <= args.timeline_sm < sms:
+        raise PresetError(f"--timeline-sm: {args.timeline_sm} is out of range; allowed: 0 to {sms - 1}")
+    if not args.timeline.resolve().parent.is_dir():
+        raise PresetError(f"--timeline: no such folder: {args.timeline.resolve().parent}")
+
+
+def _one(experiment: Experiment, args: argparse.Namespace) -> dict[str, Any]:
+    observed = args.timeline_sm if args.timeline is not None else None
+    shown = not args.quiet and sys.stderr.isatty()
+    answer = simulate.run(experiment, args.seed, observed, _show_progress if shown else None)
+    if args.timeline is not None:
+        table = timeline.rows(answer.spans, 1 + experiment.kernel.pipeline.consumer_warpgroups)
+        trace = timeline.chrome_trace(table, experiment.gpu.sm.clock_hz, args.timeline_sm)
+        args.timeline.write_text(json.dumps(trace), encoding="utf-8")
+    return to_record(experiment, answer.result, simulate.notes(answer))
+
+
+def _show_progress(share: float) -> None:
+    print(f"\r{share:6.1%}", end="" if share < 1 else "\n", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
