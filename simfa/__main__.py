@@ -49,8 +49,8 @@ def run(args: argparse.Namespace) -> int:
     for record in records:
         print(
             f"{record['llm'] or 'bare shape'}  L={record['seq_q']}  {record['latency_us']:.1f} us  "
-            f"{record['tflops']:.0f} TFLOPS  {record['cycles']:,} cycles  DRAM {record['dram_bytes'] / 1e6:.1f} MB  "
-            f"bottleneck {record['bottleneck']}  simulated in {record['wall_s']:.2f} s"
+            f"{record['tflops']:.0f} TFLOPS  {record['cycles']:,} cycles  "
+            f"DRAM {record['dram_bytes'] / 1e6:.1f} MB  bottleneck {record['bottleneck']}  simulated in {record['wall_s']:.2f} s"
         )
     return 0
 
