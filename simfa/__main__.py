@@ -47,12 +47,18 @@ def run(args: argparse.Namespace) -> int:
         print_json(records[0] if len(records) == 1 else records)
         return 0
     for record in records:
-        print(
-            f"{record['llm'] or 'bare shape'}  L={record['seq_q']}  {record['latency_us']:.1f} us  "
-            f"{record['tflops']:.0f} TFLOPS  {record['cycles']:,} cycles  "
-            f"DRAM {record['dram_bytes'] / 1e6:.1f} MB  bottleneck {record['bottleneck']}  simulated in {record['wall_s']:.2f} s"
-        )
+        print(_line(record))
     return 0
+
+
+def _line(record: dict[str, Any]) -> str:
+    parts = (
+        f"{record['llm'] or 'bare shape'}  L={record['seq_q']}",
+        f"{record['latency_us']:.1f} us  {record['tflops']:.0f} TFLOPS  {record['cycles']:,} cycles",
+        f"DRAM {record['dram_bytes'] / 1e6:.1f} MB  bottleneck {record['bottleneck']}",
+        f"simulated in {record['wall_s']:.2f} s",
+    )
+    return "  ".join(parts)
 
 
 def _check_timeline(args: argparse.Namespace, todo: list[Experiment]) -> None:
