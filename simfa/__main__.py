@@ -79,7 +79,7 @@ def _one(experiment: Experiment, args: argparse.Namespace) -> dict[str, Any]:
         table = timeline.rows(answer.spans, 1 + experiment.kernel.pipeline.consumer_warpgroups)
         trace = timeline.chrome_trace(table, experiment.gpu.sm.clock_hz, args.timeline_sm)
         args.timeline.write_text(json.dumps(trace), encoding="utf-8")
-    return to_record(experiment, answer.result, simulate.notes(answer))
+    return to_record(experiment, answer.result)
 
 
 def _show_progress(share: float) -> None:

@@ -1,0 +1,65 @@
+"""The pipeline of one SM over time: one row per warpgroup and unit, one trace per activity."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import plotly.graph_objects as go
+
+from dashboard.figures.style import WAIT, finish
+
+_COLORS = {
+    "QK GEMM, consumer 1": "#0072B2",
+    "PV GEMM, consumer 1": "#56B4E9",
+    "QK GEMM, consumer 2": "#009E73",
+    "PV GEMM, consumer 2": "#7FD1B9",
+    "softmax": "#E69F00",
+    "load K": "#CC79A7",
+    "load V": "#8C4F73",
+    "load Q": "#D55E00",
+    "store O": "#F0E442",
+}
+_OTHER = "#999999"
+_BOTTOM_UP = ("TMA", "tensor core", "consumer 3", "consumer 2", "consumer 1", "producer")
+
+
+def figure(
+    rows: Sequence[dict[str, Any]], clock_hz: float, window: tuple[int, int], title: str, stale: bool = False
+) -> go.Figure:
+    """Spans as horizontal bars over cycles; `window` is what is in view at first. Waits are light."""
+    chart = go.Figure()
+    us = 1e6 / clock_hz
+    for activity in sorted({row["activity"] for row in rows}, key=_order):
+        spans = [row for row in rows if row["activity"] == activity]
+        wait = spans[0]["category"] == "wait"
+        chart.add_bar(
+            name=activity,
+            orientation="h",
+            y=[span["row"] for span in spans],
+            base=[span["start_cycle"] for span in spans],
+            x=[span["end_cycle"] - span["start_cycle"] for span in spans],
+            customdata=[
+                (span["end_cycle"], span["start_cycle"] * us, span["end_cycle"] * us, span["cta"]) for span in spans
+            ],
+            hovertemplate=activity + "<br>cycles %{base:,} to %{customdata[0]:,} (%{x:,} long)"
+            "<br>%{customdata[1]:.3f} to %{customdata[2]:.3f} µs<br>CTA %{customdata[3]}<extra></extra>",
+            marker={"color": WAIT if wait else _COLORS.get(activity, _OTHER), "line": {"width": 0}},
+            width=0.45 if wait else 0.8,
+            opacity=0.35 if stale else 1.0,
+        )
+    present = {row["row"] for row in rows}
+    chart.update_yaxes(categoryorder="array", categoryarray=[name for name in _BOTTOM_UP if name in present])
+    chart.update_xaxes(
+        range=list(window), title=f"SM cycles (1,000 cycles = {1000 * us:.3f} µs)", separatethousands=True
+    )
+    chart.update_layout(
+        barmode="overlay",
+        dragmode="zoom",
+        legend={"orientation": "h", "y": -0.28, "x": 0, "font": {"size": 12}},
+        uirevision=title,
+    )
+    return finish(chart, title, 400)
+
+
+def _order(activity: str) -> tuple[int, str]:
+    names = list(_COLORS)
+    return (names.index(activity) if activity in names else len(names), activity)

@@ -1,0 +1,130 @@
+"""Compare: what the estimators say about one experiment, side by side, and why they differ."""
+
+from typing import Any
+
+import streamlit as st
+
+from dashboard import compare, export, state, traffic
+from dashboard.catalog import ESTIMATORS, record_of
+from dashboard.figures import bars, gantt, style
+from dashboard.figures import traffic as traffic_figure
+from dashboard.widgets.experiment import sidebar
+from dashboard.widgets.simulation import TIMELINE_SM, simulation
+from presets.experiment import Experiment
+
+NAMES = {entry.name: (entry.title, entry.color) for entry in ESTIMATORS.values()}
+ACCENTS = {"simfa-python": "blue", "genz": "orange", "sim-fa": "green", "llm-viewer": "violet"}
+
+
+def page() -> None:
+    experiment = sidebar()
+    if experiment is None:
+        st.info("The experiment in the sidebar is not complete; the message there says what would be right.")
+        return
+    st.markdown(f"**{experiment.words()}**  \nOne layer's attention forward pass, paper parameter set.")
+    for caution in experiment.cautions():
+        st.warning(f"Outside the validated range: {caution}")
+    given, why_not = simulation(experiment)
+    answers = _answers(experiment, given, why_not)
+    _cards(answers, _reference(answers), why_not)
+    _table(experiment, answers)
+    _charts(experiment, answers)
+    _pipeline(experiment, given, why_not)
+
+
+def _answers(experiment: Experiment, given: dict[str, Any] | None, why_not: str) -> list[compare.Record]:
+    shown = [name for name in ESTIMATORS if name != "llm-viewer" or st.session_state.get("peer", False)]
+    simulated = given["record"] if given else compare.unanswered(experiment, "sim-fa", why_not)
+    return [simulated if ESTIMATORS[name].simulated else record_of(name, experiment) for name in shown]
+
+
+def _reference(answers: list[compare.Record]) -> str:
+    chosen = st.session_state.get("reference", "simfa-python")
+    return chosen if any(record["estimator"] == chosen for record in answers) else "simfa-python"
+
+
+def _cards(answers: list[compare.Record], reference: str, why_not: str) -> None:
+    base = next(record for record in answers if record["estimator"] == reference)
+    for column, record in zip(st.columns(len(answers)), answers, strict=True):
+        estimator = ESTIMATORS[record["estimator"]]
+        latency = record["latency_us"]
+        change = compare.difference(latency, base["latency_us"]) if record is not base else ""
+        column.metric(
+            f":{ACCENTS[estimator.name]}[**{estimator.title}**]",
+            compare.ABSENT if latency is None else f"{compare.digits(latency)} µs",
+            delta=f"{change} to {ESTIMATORS[reference].title}"
+            if change
+            else (why_not if latency is None else None),
+            delta_color="off",
+            delta_arrow="off",
+            help=estimator.about,
+            border=True,
+            height="stretch",
+        )
+
+
+def _table(experiment: Experiment, answers: list[compare.Record]) -> None:
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.selectbox(
+            "Differences to",
+            [record["estimator"] for record in answers],
+            key="reference",
+            format_func=lambda name: NAMES[name][0],
+            width=240,
+            bind="query-params",
+        )
+        st.toggle("LLM-Viewer", key="peer", bind="query-params", help=ESTIMATORS["llm-viewer"].about)
+        name = f"compare_{experiment.llm.name or 'bare'}_{experiment.gpu.name}_{experiment.workload.seq_q}"
+        csv, json = export.to_csv(answers), export.to_json(answers)
+        st.download_button("Download CSV", csv, f"{name}.csv", "text/csv", on_click="ignore")
+        st.download_button("Download JSON", json, f"{name}.json", "application/json", on_click="ignore")
+    st.table(compare.table(answers, _reference(answers)))
+    for sentence in compare.reasons(answers):
+        st.markdown(f"- {sentence}")
+
+
+def _charts(experiment: Experiment, answers: list[compare.Record]) -> None:
+    st.plotly_chart(bars.figure(answers, NAMES, _bars_title(answers)), key="bars", config=style.TOOLBAR)
+    curve = traffic.curve(experiment)
+    run = next(record for record in answers if record["estimator"] == "sim-fa")
+    point = None if run["dram_bytes"] is None else (experiment.workload.seq_kv, run["dram_bytes"])
+    axis = "Sequence length L = S (tokens)" if curve.sweeps_query else "K/V length S (tokens)"
+    chart = traffic_figure.figure(curve.points, curve.boundary_tokens, NAMES, point, axis)
+    st.plotly_chart(chart, key="traffic", config=style.TOOLBAR)
+    st.caption(
+        f"Effective L2 {experiment.gpu.l2.effective_bytes / 2**20:g} MiB "
+        f"({experiment.gpu.provenance['l2.effective_bytes'].source}). Shaded: K/V of one head does not fit."
+    )
+
+
+def _bars_title(answers: list[compare.Record]) -> str:
+    times = {record["estimator"]: record["latency_us"] for record in answers if record["latency_us"] is not None}
+    slowest, fastest = max(times, key=lambda n: times[n]), min(times, key=lambda n: times[n])
+    return (
+        f"{NAMES[slowest][0]} is slowest, {compare.digits(times[slowest] / times[fastest])} times "
+        f"{NAMES[fastest][0]}"
+    )
+
+
+def _pipeline(experiment: Experiment, given: dict[str, Any] | None, why_not: str) -> None:
+    st.subheader(f"Pipeline of SM {TIMELINE_SM}", divider="gray")
+    stale = given is None
+    kept = state.last_answer()
+    if stale and (kept is None or why_not.startswith("not modelled")):
+        st.info(why_not)
+        return
+    shown, answer = (experiment, given) if given is not None else kept  # type: ignore[misc]
+    if stale:
+        st.caption(f"Stale: this is {shown.words()}. {why_not}")
+    rows = answer["timeline"]
+    if not rows:
+        st.info(f"SM {TIMELINE_SM} ran no CTA: the grid is smaller than the GPU.")
+        return
+    ctas = list(dict.fromkeys(row["cta"] for row in rows))
+    title = f"SM {TIMELINE_SM} ran {len(ctas)} CTAs; drag to zoom, double-click for all of it"
+    window = (rows[0]["start_cycle"], min(rows[0]["start_cycle"] + 30_000, rows[-1]["end_cycle"]))
+    chart = gantt.figure(rows, shown.gpu.sm.clock_hz, window, title, stale)
+    st.plotly_chart(chart, key="gantt", config=style.TOOLBAR)
+
+
+page()
