@@ -12,5 +12,6 @@ import streamlit as st  # noqa: E402
 from dashboard import state  # noqa: E402
 
 st.set_page_config(page_title="Sim-FA", layout="wide", initial_sidebar_state="expanded")
+st.html("<style>.stMainBlockContainer { padding-top: 2.6rem; padding-bottom: 2rem; }</style>")
 state.board()  # starts the worker processes while the first page is drawn
 st.navigation([st.Page("pages/compare.py", title="Compare", default=True)], position="top").run()

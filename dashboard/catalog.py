@@ -24,6 +24,7 @@ class Estimator:
 
     name: str
     title: str
+    short: str
     color: str
     symbol: str
     about: str
@@ -37,6 +38,7 @@ ESTIMATORS: dict[str, Estimator] = {
         Estimator(
             simfa_python.NAME,
             "SimFA-python",
+            "SimFA-python",
             "#0072B2",
             "square",
             "The Sim-FA paper's closed forms with two cache regimes; latency by a roofline.",
@@ -45,6 +47,7 @@ ESTIMATORS: dict[str, Estimator] = {
         Estimator(
             genz.NAME,
             "GenZ-style ideal cache",
+            "GenZ",
             "#E69F00",
             "diamond",
             "Every tensor crosses DRAM once; no L2, no tiles, no mask. Equal to GenZ 0.0.16.",
@@ -53,6 +56,7 @@ ESTIMATORS: dict[str, Estimator] = {
         Estimator(
             "sim-fa",
             "Sim-FA cycle simulation",
+            "Sim-FA",
             "#009E73",
             "circle",
             "Event-driven simulation of every SM, TMA engine, tensor core, L2 slice and DRAM channel.",
@@ -62,6 +66,7 @@ ESTIMATORS: dict[str, Estimator] = {
         Estimator(
             llm_viewer.NAME,
             "LLM-Viewer (peer)",
+            "LLM-Viewer",
             "#CC79A7",
             "x",
             "Reads K/V per 128 rows and query head, stores an L x S output. Equal to LLM-Viewer 472f71f.",

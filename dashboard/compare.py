@@ -71,10 +71,11 @@ def table(answers: Sequence[Record], reference: str | None) -> pd.DataFrame:
 
 
 def difference(value: float | None, base: float | None) -> str:
-    """`+12.3 %` of `value` against `base`, or nothing where one of them is absent or zero."""
-    if value is None or not base:
+    """`+12.3 %` of `value` against `base`, from tenfold on `x 60.7`; nothing where equal, absent or zero."""
+    if value is None or not base or value == base:
         return ""
-    return f"{(value / base - 1) * 100:+.1f} %"
+    ratio = value / base
+    return f"x {digits(ratio)}" if ratio >= 10 else f"{(ratio - 1) * 100:+.1f} %"
 
 
 def digits(value: float) -> str:

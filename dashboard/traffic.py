@@ -14,19 +14,19 @@ POINTS = 300
 
 @dataclass(frozen=True)
 class TrafficCurve:
-    """Bytes by length (columns length, simfa_python, genz, fits) and the longest K/V that fits, in tokens."""
+    """Bytes by length (columns length, simfa_python, genz, fits) and where Eq. (4) first fails, in tokens."""
 
     points: pd.DataFrame
-    boundary_tokens: int
+    first_unfit_tokens: int
     sweeps_query: bool
 
 
 def curve(experiment: Experiment, shortest: int = SHORTEST, longest: int = LONGEST) -> TrafficCurve:
     """The curves from `shortest` to `longest` tokens: of L = S, or of S alone where the experiment has L != S."""
-    boundary = boundary_tokens(experiment)
-    lengths = np.unique(np.geomspace(shortest, longest, POINTS).round().astype(np.int64) // 128 * 128)
-    around = [n for n in (boundary, boundary + 1) if shortest <= n <= longest]
-    lengths = np.unique(np.concatenate([lengths, np.array(around, np.int64)]))
+    boundary = first_unfit_tokens(experiment)
+    rounded = np.geomspace(shortest, longest, POINTS).round().astype(np.int64) // 128 * 128
+    named = [n for n in (shortest, boundary - 1, boundary, longest) if shortest <= n <= longest]
+    lengths = np.unique(np.concatenate([rounded, np.array(named, np.int64)]))
     both = experiment.workload.seq_q == experiment.workload.seq_kv
     changes = {"L": lengths, "S": lengths} if both else {"S": lengths}
     closed = simfa_python.sweep(experiment, **changes)
@@ -41,10 +41,10 @@ def curve(experiment: Experiment, shortest: int = SHORTEST, longest: int = LONGE
     return TrafficCurve(points, boundary, both)
 
 
-def boundary_tokens(experiment: Experiment) -> int:
-    """The longest K/V for which Eq. (4) holds: one K and one V head strictly smaller than the effective L2."""
+def first_unfit_tokens(experiment: Experiment) -> int:
+    """The shortest K/V for which Eq. (4) fails: one K and one V head no longer smaller than the effective L2."""
     per_token = 2 * experiment.precision_bytes * experiment.llm.head_dim
-    return (experiment.gpu.l2.effective_bytes - 1) // per_token
+    return -(-experiment.gpu.l2.effective_bytes // per_token)
 
 
 def _genz_bytes(experiment: Experiment, length: int, both: bool) -> int:

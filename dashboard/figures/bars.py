@@ -12,7 +12,11 @@ from dashboard.figures.style import finish
 _PANELS: tuple[tuple[str, tuple[tuple[str, str, float], ...], float], ...] = (
     ("Latency of one layer (µs)", (("latency_us", "latency", 1.0),), 1.0),
     ("L2 traffic (MB)", (("l2_bytes", "requested by the SMs", 1.0),), 1e-6),
-    ("DRAM traffic (MB)", (("dram_read_bytes", "read", 1.0), ("dram_write_bytes", "written", 0.45)), 1e-6),
+    (
+        "DRAM traffic (MB): read, written light",
+        (("dram_read_bytes", "read", 1.0), ("dram_write_bytes", "written", 0.45)),
+        1e-6,
+    ),
 )
 
 
@@ -43,4 +47,5 @@ def figure(answers: Sequence[Mapping[str, Any]], names: Mapping[str, tuple[str, 
             )
     panels.update_layout(barmode="stack", bargap=0.35)
     panels.update_yaxes(rangemode="tozero")
+    panels.update_annotations(font_size=13)
     return finish(panels, title, 300)

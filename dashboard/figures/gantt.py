@@ -19,20 +19,24 @@ _COLORS = {
     "store O": "#F0E442",
 }
 _OTHER = "#999999"
+WINDOW_CYCLES = 30_000  # some ten K/V tiles: wide enough for the rhythm, narrow enough to tell spans apart
 _BOTTOM_UP = ("TMA", "tensor core", "consumer 3", "consumer 2", "consumer 1", "producer")
 
 
 def figure(
-    rows: Sequence[dict[str, Any]], clock_hz: float, window: tuple[int, int], title: str, stale: bool = False
+    rows: Sequence[dict[str, Any]], clock_hz: float, view: tuple[int, int], title: str, stale: bool = False
 ) -> go.Figure:
-    """Spans as horizontal bars over cycles; `window` is what is in view at first. Waits are light."""
+    """Spans as horizontal bars over cycles; `view` is what is shown at first. Waits are light."""
     chart = go.Figure()
     us = 1e6 / clock_hz
+    legend_waits = True
     for activity in sorted({row["activity"] for row in rows}, key=_order):
         spans = [row for row in rows if row["activity"] == activity]
         wait = spans[0]["category"] == "wait"
         chart.add_bar(
-            name=activity,
+            name="waiting (hover says for what)" if wait else activity,
+            legendgroup="wait" if wait else activity,
+            showlegend=not wait or legend_waits,
             orientation="h",
             y=[span["row"] for span in spans],
             base=[span["start_cycle"] for span in spans],
@@ -46,18 +50,28 @@ def figure(
             width=0.45 if wait else 0.8,
             opacity=0.35 if stale else 1.0,
         )
+        legend_waits = legend_waits and not wait
     present = {row["row"] for row in rows}
     chart.update_yaxes(categoryorder="array", categoryarray=[name for name in _BOTTOM_UP if name in present])
     chart.update_xaxes(
-        range=list(window), title=f"SM cycles (1,000 cycles = {1000 * us:.3f} µs)", separatethousands=True
+        range=list(view), title=f"SM cycles (1,000 cycles = {1000 * us:.3f} µs)", separatethousands=True
     )
     chart.update_layout(
         barmode="overlay",
         dragmode="zoom",
         legend={"orientation": "h", "y": -0.28, "x": 0, "font": {"size": 12}},
-        uirevision=title,
+        uirevision=f"{title}{view}",
     )
     return finish(chart, title, 400)
+
+
+def window(rows: Sequence[dict[str, Any]], place: float | None) -> tuple[int, int]:
+    """The cycles in view: WINDOW_CYCLES of them at `place` (0 start, 1 end) of the run, or all for None."""
+    start, end = min(row["start_cycle"] for row in rows), max(row["end_cycle"] for row in rows)
+    if place is None or end - start <= WINDOW_CYCLES:
+        return start, end
+    first = start + int((end - start - WINDOW_CYCLES) * place)
+    return first, first + WINDOW_CYCLES
 
 
 def _order(activity: str) -> tuple[int, str]:

@@ -1,5 +1,6 @@
 """DRAM traffic against sequence length, the regimes shaded and the Eq. (4) boundary marked."""
 
+import math
 from collections.abc import Mapping
 
 import pandas as pd
@@ -12,7 +13,7 @@ _TICKS = [2**n for n in range(10, 21)]
 
 def figure(
     points: pd.DataFrame,
-    boundary_tokens: int,
+    first_unfit_tokens: int,
     names: Mapping[str, tuple[str, str]],
     simulated: tuple[int, float] | None,
     axis: str,
@@ -20,7 +21,7 @@ def figure(
     """Curves of `points` (length, simfa_python, genz, fits) in GB; `simulated` is one (length, bytes) point."""
     chart = go.Figure()
     shortest, longest = int(points["length"].min()), int(points["length"].max())
-    for column, name, dash in (("genz", "genz", "dash"), ("simfa_python", "simfa-python", "solid")):
+    for column, name, dash in (("simfa_python", "simfa-python", "solid"), ("genz", "genz", "dash")):
         label, color = names[name]
         chart.add_scatter(
             x=points["length"],
@@ -40,31 +41,33 @@ def figure(
             marker={"color": color, "size": 11, "symbol": "circle", "line": {"color": "white", "width": 1}},
             hovertemplate="%{x:,} tokens<br>%{y:.4g} GB<extra>" + label + "</extra>",
         )
-    _mark_boundary(chart, boundary_tokens, shortest, longest)
+    _mark_boundary(chart, first_unfit_tokens, shortest, longest)
     ticks = [tick for tick in _TICKS if shortest <= tick <= longest]
-    chart.update_xaxes(type="log", title=axis, tickvals=ticks, ticktext=[f"{tick // 1024}K" for tick in ticks])
+    view = [math.log10(shortest), math.log10(longest) + 0.01]
+    chart.update_xaxes(
+        type="log", range=view, title=axis, tickvals=ticks, ticktext=[f"{tick // 1024}K" for tick in ticks]
+    )
     chart.update_yaxes(type="log", title="DRAM traffic (GB = 10<sup>9</sup> bytes)", dtick=1)
     chart.update_layout(legend={"orientation": "h", "y": 1.0, "x": 0, "yanchor": "bottom"})
-    return finish(chart, _title(points, boundary_tokens), 360)
+    return finish(chart, _title(points, first_unfit_tokens), 360)
 
 
 def _mark_boundary(chart: go.Figure, boundary: int, shortest: int, longest: int) -> None:
     if boundary >= longest:
         return
-    shade_from = max(boundary, shortest)
-    chart.add_vrect(x0=shade_from, x1=longest, fillcolor=REGIME_SHADE, line_width=0, layer="below")
-    if boundary >= shortest:
-        chart.add_vline(
-            x=boundary,
-            line={"color": CEILING, "dash": "dot"},
-            annotation={
-                "text": f"Eq. (4): {boundary:,} tokens fit ",
-                "xanchor": "right",
-                "yanchor": "bottom",
-                "y": 0.02,
-                "font": {"size": 12},
-            },
-        )
+    chart.add_vrect(x0=max(boundary, shortest), x1=longest, fillcolor=REGIME_SHADE, line_width=0, layer="below")
+    if boundary < shortest:
+        return
+    chart.add_vline(x=boundary, line={"color": CEILING, "dash": "dot"})
+    chart.add_annotation(
+        x=math.log10(boundary),  # annotations on a log axis take the exponent
+        y=0.03,
+        yref="paper",
+        xanchor="right",
+        text=f"K/V of one head no longer fits, Eq. (4): {boundary:,} tokens ",
+        showarrow=False,
+        font={"size": 12, "color": CEILING},
+    )
 
 
 def _title(points: pd.DataFrame, boundary: int) -> str:
@@ -72,8 +75,8 @@ def _title(points: pd.DataFrame, boundary: int) -> str:
     if beyond.empty:
         return "DRAM traffic stays on the ideal line over the whole range"
     if (beyond["simfa_python"] <= beyond["genz"]).all():
-        return f"K/V outgrows the L2 after {boundary:,} tokens, but one wave reads it once"
+        return f"K/V outgrows the L2 at {boundary:,} tokens, but one wave reads it once"
     last = beyond.iloc[-1]
     ratio = last["simfa_python"] / last["genz"]
     end = int(last["length"])
-    return f"DRAM traffic leaves the ideal line after {boundary:,} tokens: {ratio:.3g} times the ideal at {end:,}"
+    return f"DRAM traffic leaves the ideal line at {boundary:,} tokens: {ratio:.3g} times the ideal at {end:,}"

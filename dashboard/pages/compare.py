@@ -8,20 +8,26 @@ from dashboard import compare, export, state, traffic
 from dashboard.catalog import ESTIMATORS, record_of
 from dashboard.figures import bars, gantt, style
 from dashboard.figures import traffic as traffic_figure
-from dashboard.widgets.experiment import sidebar
+from dashboard.widgets import url
+from dashboard.widgets.experiment import DEFAULTS, sidebar
 from dashboard.widgets.simulation import TIMELINE_SM, simulation
+from presets.errors import PresetError
 from presets.experiment import Experiment
 
 NAMES = {entry.name: (entry.title, entry.color) for entry in ESTIMATORS.values()}
+SHORT = {entry.name: (entry.short, entry.color) for entry in ESTIMATORS.values()}
+_VIEWS: dict[str, float | None] = {"Start": 0.0, "Middle": 0.5, "End": 1.0, "Whole run": None}
 ACCENTS = {"simfa-python": "blue", "genz": "orange", "sim-fa": "green", "llm-viewer": "violet"}
 
 
 def page() -> None:
-    experiment = sidebar()
-    if experiment is None:
-        st.info("The experiment in the sidebar is not complete; the message there says what would be right.")
+    experiment = sidebar(list(ESTIMATORS))
+    url.publish(DEFAULTS)
+    if isinstance(experiment, PresetError):
+        st.error(f"This experiment cannot be run. {experiment}")
         return
-    st.markdown(f"**{experiment.words()}**  \nOne layer's attention forward pass, paper parameter set.")
+    st.markdown(f"#### {experiment.words()}")
+    st.caption("One layer's attention forward pass. Parameters as in the Sim-FA paper.")
     for caution in experiment.cautions():
         st.warning(f"Outside the validated range: {caution}")
     given, why_not = simulation(experiment)
@@ -33,14 +39,16 @@ def page() -> None:
 
 
 def _answers(experiment: Experiment, given: dict[str, Any] | None, why_not: str) -> list[compare.Record]:
-    shown = [name for name in ESTIMATORS if name != "llm-viewer" or st.session_state.get("peer", False)]
+    shown = [name for name in ESTIMATORS if name != "llm-viewer" or st.session_state["peer"]]
     simulated = given["record"] if given else compare.unanswered(experiment, "sim-fa", why_not)
     return [simulated if ESTIMATORS[name].simulated else record_of(name, experiment) for name in shown]
 
 
 def _reference(answers: list[compare.Record]) -> str:
-    chosen = st.session_state.get("reference", "simfa-python")
-    return chosen if any(record["estimator"] == chosen for record in answers) else "simfa-python"
+    shown = [record["estimator"] for record in answers]
+    if st.session_state["reference"] not in shown:
+        st.session_state["reference"] = DEFAULTS["reference"]
+    return str(st.session_state["reference"])
 
 
 def _cards(answers: list[compare.Record], reference: str, why_not: str) -> None:
@@ -71,9 +79,8 @@ def _table(experiment: Experiment, answers: list[compare.Record]) -> None:
             key="reference",
             format_func=lambda name: NAMES[name][0],
             width=240,
-            bind="query-params",
         )
-        st.toggle("LLM-Viewer", key="peer", bind="query-params", help=ESTIMATORS["llm-viewer"].about)
+        st.toggle("LLM-Viewer", key="peer", help=ESTIMATORS["llm-viewer"].about)
         name = f"compare_{experiment.llm.name or 'bare'}_{experiment.gpu.name}_{experiment.workload.seq_q}"
         csv, json = export.to_csv(answers), export.to_json(answers)
         st.download_button("Download CSV", csv, f"{name}.csv", "text/csv", on_click="ignore")
@@ -84,12 +91,12 @@ def _table(experiment: Experiment, answers: list[compare.Record]) -> None:
 
 
 def _charts(experiment: Experiment, answers: list[compare.Record]) -> None:
-    st.plotly_chart(bars.figure(answers, NAMES, _bars_title(answers)), key="bars", config=style.TOOLBAR)
+    st.plotly_chart(bars.figure(answers, SHORT, _bars_title(answers)), key="bars", config=style.TOOLBAR)
     curve = traffic.curve(experiment)
     run = next(record for record in answers if record["estimator"] == "sim-fa")
     point = None if run["dram_bytes"] is None else (experiment.workload.seq_kv, run["dram_bytes"])
     axis = "Sequence length L = S (tokens)" if curve.sweeps_query else "K/V length S (tokens)"
-    chart = traffic_figure.figure(curve.points, curve.boundary_tokens, NAMES, point, axis)
+    chart = traffic_figure.figure(curve.points, curve.first_unfit_tokens, NAMES, point, axis)
     st.plotly_chart(chart, key="traffic", config=style.TOOLBAR)
     st.caption(
         f"Effective L2 {experiment.gpu.l2.effective_bytes / 2**20:g} MiB "
@@ -120,9 +127,10 @@ def _pipeline(experiment: Experiment, given: dict[str, Any] | None, why_not: str
     if not rows:
         st.info(f"SM {TIMELINE_SM} ran no CTA: the grid is smaller than the GPU.")
         return
-    ctas = list(dict.fromkeys(row["cta"] for row in rows))
-    title = f"SM {TIMELINE_SM} ran {len(ctas)} CTAs; drag to zoom, double-click for all of it"
-    window = (rows[0]["start_cycle"], min(rows[0]["start_cycle"] + 30_000, rows[-1]["end_cycle"]))
+    view = st.segmented_control("View", list(_VIEWS), default="Start", key="view", label_visibility="collapsed")
+    ctas = len({row["cta"] for row in rows})
+    title = f"SM {TIMELINE_SM} ran {ctas} CTAs; drag to zoom, double-click for all of it"
+    window = gantt.window(rows, _VIEWS.get(view or "Start", 0.0))
     chart = gantt.figure(rows, shown.gpu.sm.clock_hz, window, title, stale)
     st.plotly_chart(chart, key="gantt", config=style.TOOLBAR)
 

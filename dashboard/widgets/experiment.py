@@ -4,83 +4,104 @@ import math
 
 import streamlit as st
 
+from dashboard.widgets import url
 from presets import loader
 from presets.arguments import bare_shape, build, parse_settings
 from presets.errors import PresetError
 from presets.experiment import DTYPES, MAX_LENGTH, Experiment
 from presets.specs import GpuSpec, KernelSpec, LlmSpec
 
-BARE = "bare shape"
+BARE = "bare"
+OWN = "auto"
+DEFAULTS: dict[str, url.Value] = {
+    "llm": "llama3-8b",
+    "heads_q": 16,
+    "heads_kv": 16,
+    "head_dim": 128,
+    "seq": 4096,
+    "split": False,
+    "seq_kv": 4096,
+    "batch": 1,
+    "dtype": "fp16",
+    "causal": False,
+    "tp": 1,
+    "gpu": "h800",
+    "kernel": OWN,
+    "set": "",
+    "reference": "simfa-python",
+    "peer": False,
+}
+_LARGEST = {
+    "heads_q": 4096,
+    "heads_kv": 4096,
+    "head_dim": 1024,
+    "seq": MAX_LENGTH,
+    "seq_kv": MAX_LENGTH,
+    "batch": 65_536,
+    "tp": 1024,
+}
 _POWERS = [2**n for n in range(9, 18)]
-_DEFAULT_LENGTH = 4096
 
 
-def sidebar() -> Experiment | None:
-    """The experiment the controls describe, or None after showing what is wrong with it."""
+def sidebar(references: list[str]) -> Experiment | PresetError:
+    """The experiment the controls describe, or what is wrong with it."""
+    gpus, kernels, llms = (loader.names(kind) for kind in (GpuSpec, KernelSpec, LlmSpec))
+    choices = {"llm": [*llms, BARE], "gpu": gpus, "kernel": [OWN, *kernels], "dtype": list(DTYPES)}
+    url.restore(DEFAULTS, choices | {"reference": references}, _LARGEST)
     with st.sidebar:
         try:
-            llm = _model()
-            workload = _workload()
-            gpu, kernel = _hardware()
+            llm = _model(choices["llm"])
+            workload = _workload(choices["dtype"])
+            gpu, kernel = _hardware(gpus, kernels)
             return build(llm, gpu, kernel, _what_if(), **workload)
         except PresetError as error:
-            st.error(str(error))
-            return None
+            return error
 
 
-def _model() -> LlmSpec:
-    names = [*loader.names(LlmSpec), BARE]
+def _whole(label: str, key: str, help_text: str | None = None) -> int:
+    return int(st.number_input(label, 1, _LARGEST[key], key=key, help=help_text))
+
+
+def _model(names: list[str]) -> LlmSpec:
     titles = {name: loader.load(LlmSpec, name).title for name in names if name != BARE} | {BARE: "Bare shape"}
-    chosen = st.selectbox(
-        "Model",
-        names,
-        index=names.index("llama3-8b"),
-        key="llm",
-        format_func=lambda name: titles[name],
-        bind="query-params",
-        help="Attention heads of the model (Table 6 of the paper), or a bare shape of your own.",
-    )
+    help_text = "Attention heads of the model (Table 6 of the paper), or a shape of your own."
+    chosen = st.selectbox("Model", names, key="llm", format_func=lambda name: titles[name], help=help_text)
     if chosen != BARE:
         return loader.load(LlmSpec, str(chosen))
     left, middle, right = st.columns(3)
-    heads_q = left.number_input("Q heads", 1, 4096, 16, key="heads_q", bind="query-params")
-    heads_kv = middle.number_input("KV heads", 1, 4096, 16, key="heads_kv", bind="query-params")
-    head_dim = right.number_input("Head dim", 1, 1024, 128, key="head_dim", bind="query-params")
-    return bare_shape(int(heads_q), int(heads_kv), int(head_dim))
+    with left:
+        heads_q = _whole("Q heads", "heads_q")
+    with middle:
+        heads_kv = _whole("KV heads", "heads_kv")
+    with right:
+        head_dim = _whole("Head dim", "head_dim")
+    return bare_shape(heads_q, heads_kv, head_dim)
 
 
-def _workload() -> dict[str, object]:
+def _workload(dtypes: list[str]) -> dict[str, object]:
     length = _length()
     seq_kv = length
-    if st.toggle("K/V length differs", key="split", bind="query-params", help="L != S: chunked prefill or decode."):
-        seq_kv = int(
-            st.number_input("K/V length S (tokens)", 1, MAX_LENGTH, length, key="seq_kv", bind="query-params")
-        )
+    if st.toggle("K/V length differs", key="split", help="L != S: chunked prefill or decode."):
+        seq_kv = _whole("K/V length S (tokens)", "seq_kv")
     left, right = st.columns(2)
-    batch = int(left.number_input("Batch", 1, 65_536, 1, key="batch", bind="query-params"))
-    dtype = right.selectbox("Dtype", list(DTYPES), index=1, key="dtype", bind="query-params")
-    causal = st.toggle(
-        "Causal mask", key="causal", bind="query-params", help="Aligned bottom-right; exact tile counts."
-    )
-    return {"batch": batch, "seq_q": length, "seq_kv": seq_kv, "causal": causal, "dtype": dtype} | _parallel()
-
-
-def _parallel() -> dict[str, object]:
-    ways = st.number_input(
-        "Tensor parallel (GPUs)", 1, 1024, 1, key="tp", bind="query-params", help="Divides query and KV heads."
-    )
-    return {"tensor_parallel": int(ways)}
+    with left:
+        batch = _whole("Batch", "batch")
+    dtype = right.selectbox("Dtype", dtypes, key="dtype")
+    causal = st.toggle("Causal mask", key="causal", help="Aligned bottom-right; exact tile counts.")
+    ways = _whole("Tensor parallel (GPUs)", "tp", "Divides query and KV heads.")
+    return {
+        "batch": batch,
+        "seq_q": length,
+        "seq_kv": seq_kv,
+        "causal": causal,
+        "dtype": dtype,
+        "tensor_parallel": ways,
+    }
 
 
 def _length() -> int:
-    """Exact tokens, with a slider over powers of two that sets them."""
-    if "seq" not in st.session_state and "seq" not in st.query_params:
-        st.session_state["seq"] = _DEFAULT_LENGTH
-    exact = int(
-        st.number_input("Sequence length (tokens)", 1, MAX_LENGTH, _DEFAULT_LENGTH, key="seq", bind="query-params")
-        if "seq" not in st.session_state
-        else st.number_input("Sequence length (tokens)", 1, MAX_LENGTH, key="seq", bind="query-params")
-    )
+    """Exact tokens, and a slider over powers of two that sets them."""
+    exact = _whole("Sequence length (tokens)", "seq")
     nearest = 2 ** round(math.log2(exact))
     st.session_state["seq_slider"] = min(max(nearest, _POWERS[0]), _POWERS[-1])
     st.select_slider(
@@ -94,31 +115,22 @@ def _length() -> int:
     return exact
 
 
-def _hardware() -> tuple[GpuSpec, KernelSpec]:
-    gpus = loader.names(GpuSpec)
-    titles = {name: loader.load(GpuSpec, name).title for name in gpus}
-    gpu_name = st.selectbox(
-        "GPU", gpus, index=gpus.index("h800"), key="gpu", format_func=lambda name: titles[name], bind="query-params"
-    )
-    gpu = loader.load(GpuSpec, str(gpu_name))
-    kernels = {name: loader.load(KernelSpec, name) for name in loader.names(KernelSpec)}
-    own = f"GPU's own: {kernels[gpu.default_kernel].title}"
-    kernel_name = st.selectbox(
-        "Kernel",
-        ["auto", *kernels],
-        key="kernel",
-        format_func=lambda name: own if name == "auto" else kernels[name].title,
-        bind="query-params",
-    )
-    return gpu, kernels[gpu.default_kernel if kernel_name == "auto" else str(kernel_name)]
+def _hardware(gpus: list[str], kernels: list[str]) -> tuple[GpuSpec, KernelSpec]:
+    gpu_specs = {name: loader.load(GpuSpec, name) for name in gpus}
+    kernel_specs = {name: loader.load(KernelSpec, name) for name in kernels}
+    gpu_name = st.selectbox("GPU", gpus, key="gpu", format_func=lambda name: gpu_specs[name].title)
+    gpu = gpu_specs[str(gpu_name)]
+    titles = {OWN: f"Default: {gpu.default_kernel}"}
+    titles |= {name: spec.title for name, spec in kernel_specs.items()}
+    chosen = st.selectbox("Kernel", [OWN, *kernels], key="kernel", format_func=lambda name: titles[name])
+    return gpu, kernel_specs[gpu.default_kernel if chosen == OWN else str(chosen)]
 
 
 def _what_if() -> dict[str, str]:
-    with st.expander("What if"):
+    with st.expander("What if", expanded=bool(st.session_state["set"])):
         text = st.text_area(
             "Changed preset values",
             key="set",
-            bind="query-params",
             placeholder="l2.bytes=100MiB\ntma.inflight_lines=128",
             help="One KEY=VALUE per line, as --set on the command line.",
         )

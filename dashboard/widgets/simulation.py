@@ -11,15 +11,24 @@ from presets.experiment import Experiment
 from simfa import coverage
 
 TIMELINE_SM = 0
-AUTOMATIC_LINES = 60_000_000  # some seconds of simulating; longer runs wait for a click
+AUTOMATIC_LINES = 200_000_000  # some 20 s of simulating; longer runs wait for a click
 LINES_PER_S = 10_000_000  # a cautious pace of one core, for the forecast only
+
+
+STATUS_HEIGHT_PX = 62  # one height for every state, so that nothing jumps when a result arrives
 
 
 def simulation(experiment: Experiment) -> tuple[dict[str, Any] | None, str]:
     """The simulator's answer if there is one, and otherwise one line that says why not yet."""
+    with st.container(height=STATUS_HEIGHT_PX, border=False, vertical_alignment="center"):
+        return _simulation(experiment)
+
+
+def _simulation(experiment: Experiment) -> tuple[dict[str, Any] | None, str]:
     try:
         coverage.check(experiment)
     except NotModelled as reason:
+        st.caption(f"No cycle simulation: {reason}")
         return None, str(reason)
     key = coverage.answer_key(experiment, 0, TIMELINE_SM)
     board = state.board()
@@ -27,10 +36,20 @@ def simulation(experiment: Experiment) -> tuple[dict[str, Any] | None, str]:
     given = state.answer(key, job)
     if given is not None:
         state.remember(experiment, given)
+        st.caption(_simulated(given["record"], stored=job is None))
         return given, ""
     if job is None and coverage.line_requests(experiment) <= AUTOMATIC_LINES:
         job = board.submit(key, experiment, TIMELINE_SM, state.session_id())
     return None, _control(experiment, key, job)
+
+
+def _simulated(record: dict[str, Any], stored: bool) -> str:
+    lines, seconds = record["line_requests"] / 1e6, record["wall_s"]
+    how = "Worked example, stored with this version of the simulator" if stored else "Simulated"
+    return (
+        f"{how}: {record['cycles']:,} cycles, {lines:,.1f} million line requests in {seconds:.2f} s "
+        f"({lines / seconds:,.0f} million/s on one core)."
+    )
 
 
 def _control(experiment: Experiment, key: str, job: Job | None) -> str:
