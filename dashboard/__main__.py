@@ -1,6 +1,7 @@
 """`python -m dashboard` starts the app; `compare` gives the Compare page's records without a browser."""
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -51,11 +52,8 @@ def _example() -> int:
 
 
 def _start_app() -> int:
-    from streamlit.web import cli
-
-    sys.argv = ["streamlit", "run", str(Path(__file__).with_name("app.py"))]
-    status: int = cli.main()
-    return status
+    app = str(Path(__file__).with_name("app.py"))
+    os.execv(sys.executable, [sys.executable, "-m", "streamlit", "run", app])
 
 
 if __name__ == "__main__":

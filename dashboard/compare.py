@@ -79,8 +79,8 @@ def difference(value: float | None, base: float | None) -> str:
 
 
 def digits(value: float) -> str:
-    """Three significant digits, thousands grouped; whole numbers from 1,000 on."""
-    if value == 0 or abs(value) >= 1000:
+    """Three significant digits, thousands grouped; whole numbers from there on."""
+    if value == 0 or abs(value) >= 999.5:
         return f"{value:,.0f}"
     return f"{value:#.3g}".rstrip(".")
 

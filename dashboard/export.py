@@ -40,6 +40,7 @@ def _text(value: Any) -> Any:
         return str(value).lower()
     if isinstance(value, (list, tuple)):
         value = "; ".join(map(str, value))
-    if isinstance(value, str) and value.startswith(_FORMULA_STARTS):
-        return "'" + value
-    return value
+    if not isinstance(value, str):
+        return value
+    guarded = "'" + value if value.startswith(_FORMULA_STARTS) else value
+    return guarded.replace("\r", " ")

@@ -9,7 +9,7 @@ from dashboard.catalog import ESTIMATORS, record_of
 from dashboard.figures import bars, gantt, style
 from dashboard.figures import traffic as traffic_figure
 from dashboard.widgets import url
-from dashboard.widgets.experiment import DEFAULTS, sidebar
+from dashboard.widgets.experiment import DEFAULTS, sidebar, start
 from dashboard.widgets.simulation import TIMELINE_SM, simulation
 from presets.errors import PresetError
 from presets.experiment import Experiment
@@ -22,7 +22,6 @@ ACCENTS = {"simfa-python": "blue", "genz": "orange", "sim-fa": "green", "llm-vie
 
 def page() -> None:
     experiment = sidebar(list(ESTIMATORS))
-    url.publish(DEFAULTS)
     if isinstance(experiment, PresetError):
         st.error(f"This experiment cannot be run. {experiment}")
         return
@@ -31,24 +30,47 @@ def page() -> None:
     for caution in experiment.cautions():
         st.warning(f"Outside the validated range: {caution}")
     given, why_not = simulation(experiment)
-    answers = _answers(experiment, given, why_not)
-    _cards(answers, _reference(answers), why_not)
-    _table(experiment, answers)
+    cards, controls = st.container(), st.container(horizontal=True, vertical_alignment="bottom")
+    with controls:
+        peer = _peer_toggle()
+        answers = _answers(experiment, given, why_not, peer)
+        reference = _reference(answers)
+        _downloads(experiment, answers)
+    with cards:
+        _cards(answers, reference, why_not)
+    st.table(compare.table(answers, reference))
+    for sentence in compare.reasons(answers):
+        st.markdown(f"- {sentence}")
     _charts(experiment, answers)
     _pipeline(experiment, given, why_not)
 
 
-def _answers(experiment: Experiment, given: dict[str, Any] | None, why_not: str) -> list[compare.Record]:
-    shown = [name for name in ESTIMATORS if name != "llm-viewer" or st.session_state["peer"]]
+def _peer_toggle() -> bool:
+    return st.toggle("LLM-Viewer", start("peer"), key="peer", help=ESTIMATORS["llm-viewer"].about)
+
+
+def _answers(
+    experiment: Experiment, given: dict[str, Any] | None, why_not: str, peer: bool
+) -> list[compare.Record]:
+    shown = [name for name in ESTIMATORS if name != "llm-viewer" or peer]
     simulated = given["record"] if given else compare.unanswered(experiment, "sim-fa", why_not)
     return [simulated if ESTIMATORS[name].simulated else record_of(name, experiment) for name in shown]
 
 
 def _reference(answers: list[compare.Record]) -> str:
     shown = [record["estimator"] for record in answers]
-    if st.session_state["reference"] not in shown:
-        st.session_state["reference"] = DEFAULTS["reference"]
-    return str(st.session_state["reference"])
+    index = shown.index(start("reference")) if start("reference") in shown else 0
+    chosen = st.selectbox(
+        "Differences to", shown, index, key="reference", format_func=lambda name: NAMES[name][0], width=240
+    )
+    return str(chosen)
+
+
+def _downloads(experiment: Experiment, answers: list[compare.Record]) -> None:
+    name = f"compare_{experiment.llm.name or 'bare'}_{experiment.gpu.name}_{experiment.workload.seq_q}"
+    csv, json = export.to_csv(answers), export.to_json(answers)
+    st.download_button("Download CSV", csv, f"{name}.csv", "text/csv", on_click="ignore")
+    st.download_button("Download JSON", json, f"{name}.json", "application/json", on_click="ignore")
 
 
 def _cards(answers: list[compare.Record], reference: str, why_not: str) -> None:
@@ -69,25 +91,6 @@ def _cards(answers: list[compare.Record], reference: str, why_not: str) -> None:
             border=True,
             height="stretch",
         )
-
-
-def _table(experiment: Experiment, answers: list[compare.Record]) -> None:
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.selectbox(
-            "Differences to",
-            [record["estimator"] for record in answers],
-            key="reference",
-            format_func=lambda name: NAMES[name][0],
-            width=240,
-        )
-        st.toggle("LLM-Viewer", key="peer", help=ESTIMATORS["llm-viewer"].about)
-        name = f"compare_{experiment.llm.name or 'bare'}_{experiment.gpu.name}_{experiment.workload.seq_q}"
-        csv, json = export.to_csv(answers), export.to_json(answers)
-        st.download_button("Download CSV", csv, f"{name}.csv", "text/csv", on_click="ignore")
-        st.download_button("Download JSON", json, f"{name}.json", "application/json", on_click="ignore")
-    st.table(compare.table(answers, _reference(answers)))
-    for sentence in compare.reasons(answers):
-        st.markdown(f"- {sentence}")
 
 
 def _charts(experiment: Experiment, answers: list[compare.Record]) -> None:
@@ -136,3 +139,4 @@ def _pipeline(experiment: Experiment, given: dict[str, Any] | None, why_not: str
 
 
 page()
+url.publish(DEFAULTS)

@@ -1,6 +1,7 @@
 """The sidebar: one experiment, the same on every page, kept in the URL."""
 
 import math
+from typing import Any
 
 import streamlit as st
 
@@ -47,7 +48,7 @@ def sidebar(references: list[str]) -> Experiment | PresetError:
     """The experiment the controls describe, or what is wrong with it."""
     gpus, kernels, llms = (loader.names(kind) for kind in (GpuSpec, KernelSpec, LlmSpec))
     choices = {"llm": [*llms, BARE], "gpu": gpus, "kernel": [OWN, *kernels], "dtype": list(DTYPES)}
-    url.restore(DEFAULTS, choices | {"reference": references}, _LARGEST)
+    url.initial(DEFAULTS, choices | {"reference": references}, _LARGEST)
     with st.sidebar:
         try:
             llm = _model(choices["llm"])
@@ -58,16 +59,30 @@ def sidebar(references: list[str]) -> Experiment | PresetError:
             return error
 
 
+def start(key: str) -> Any:
+    """What the widget of that key starts with in this session."""
+    return st.session_state["initial"][key]
+
+
 def _whole(label: str, key: str, help_text: str | None = None) -> int:
-    return int(st.number_input(label, 1, _LARGEST[key], key=key, help=help_text))
+    return int(st.number_input(label, 1, _LARGEST[key], start(key), key=key, help=help_text))
+
+
+def _choice(label: str, key: str, titles: dict[str, str], help_text: str | None = None) -> str:
+    names = list(titles)
+    index = names.index(start(key))
+    return str(st.selectbox(label, names, index, key=key, format_func=lambda name: titles[name], help=help_text))
+
+
+def _switch(label: str, key: str, help_text: str) -> bool:
+    return st.toggle(label, start(key), key=key, help=help_text)
 
 
 def _model(names: list[str]) -> LlmSpec:
-    titles = {name: loader.load(LlmSpec, name).title for name in names if name != BARE} | {BARE: "Bare shape"}
-    help_text = "Attention heads of the model (Table 6 of the paper), or a shape of your own."
-    chosen = st.selectbox("Model", names, key="llm", format_func=lambda name: titles[name], help=help_text)
+    titles = {name: "Bare shape" if name == BARE else loader.load(LlmSpec, name).title for name in names}
+    chosen = _choice("Model", "llm", titles, "Attention heads of the model (Table 6 of the paper), or your own.")
     if chosen != BARE:
-        return loader.load(LlmSpec, str(chosen))
+        return loader.load(LlmSpec, chosen)
     left, middle, right = st.columns(3)
     with left:
         heads_q = _whole("Q heads", "heads_q")
@@ -81,13 +96,14 @@ def _model(names: list[str]) -> LlmSpec:
 def _workload(dtypes: list[str]) -> dict[str, object]:
     length = _length()
     seq_kv = length
-    if st.toggle("K/V length differs", key="split", help="L != S: chunked prefill or decode."):
+    if _switch("K/V length differs", "split", "L != S: chunked prefill or decode."):
         seq_kv = _whole("K/V length S (tokens)", "seq_kv")
     left, right = st.columns(2)
     with left:
         batch = _whole("Batch", "batch")
-    dtype = right.selectbox("Dtype", dtypes, key="dtype")
-    causal = st.toggle("Causal mask", key="causal", help="Aligned bottom-right; exact tile counts.")
+    with right:
+        dtype = _choice("Dtype", "dtype", {name: name for name in dtypes})
+    causal = _switch("Causal mask", "causal", "Aligned bottom-right; exact tile counts.")
     ways = _whole("Tensor parallel (GPUs)", "tp", "Divides query and KV heads.")
     return {
         "batch": batch,
@@ -102,11 +118,12 @@ def _workload(dtypes: list[str]) -> dict[str, object]:
 def _length() -> int:
     """Exact tokens, and a slider over powers of two that sets them."""
     exact = _whole("Sequence length (tokens)", "seq")
-    nearest = 2 ** round(math.log2(exact))
-    st.session_state["seq_slider"] = min(max(nearest, _POWERS[0]), _POWERS[-1])
+    nearest = min(max(2 ** round(math.log2(exact)), _POWERS[0]), _POWERS[-1])
+    st.session_state["seq_slider"] = nearest
     st.select_slider(
         "Powers of two",
         _POWERS,
+        nearest,
         key="seq_slider",
         format_func=lambda n: f"{n // 1024}K" if n >= 1024 else str(n),
         on_change=lambda: st.session_state.update(seq=st.session_state["seq_slider"]),
@@ -118,18 +135,17 @@ def _length() -> int:
 def _hardware(gpus: list[str], kernels: list[str]) -> tuple[GpuSpec, KernelSpec]:
     gpu_specs = {name: loader.load(GpuSpec, name) for name in gpus}
     kernel_specs = {name: loader.load(KernelSpec, name) for name in kernels}
-    gpu_name = st.selectbox("GPU", gpus, key="gpu", format_func=lambda name: gpu_specs[name].title)
-    gpu = gpu_specs[str(gpu_name)]
-    titles = {OWN: f"Default: {gpu.default_kernel}"}
-    titles |= {name: spec.title for name, spec in kernel_specs.items()}
-    chosen = st.selectbox("Kernel", [OWN, *kernels], key="kernel", format_func=lambda name: titles[name])
-    return gpu, kernel_specs[gpu.default_kernel if chosen == OWN else str(chosen)]
+    gpu = gpu_specs[_choice("GPU", "gpu", {name: spec.title for name, spec in gpu_specs.items()})]
+    titles = {OWN: f"Default: {gpu.default_kernel}"} | {name: spec.title for name, spec in kernel_specs.items()}
+    chosen = _choice("Kernel", "kernel", titles)
+    return gpu, kernel_specs[gpu.default_kernel if chosen == OWN else chosen]
 
 
 def _what_if() -> dict[str, str]:
-    with st.expander("What if", expanded=bool(st.session_state["set"])):
+    with st.expander("What if", expanded=bool(start("set"))):
         text = st.text_area(
             "Changed preset values",
+            start("set"),
             key="set",
             placeholder="l2.bytes=100MiB\ntma.inflight_lines=128",
             help="One KEY=VALUE per line, as --set on the command line.",

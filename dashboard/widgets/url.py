@@ -5,23 +5,36 @@ reach the same checks as typed ones, or fall back to the default where a widget 
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 import streamlit as st
 
 Value = str | int | bool
+_KEY = "initial"
 
 
-def restore(defaults: Mapping[str, Value], choices: Mapping[str, list[str]], largest: Mapping[str, int]) -> None:
-    """Fill the session's widget state from the URL, or from `defaults`, the first time it is asked for."""
-    for key, default in defaults.items():
-        if key not in st.session_state:
-            given = st.query_params.get(key)
-            st.session_state[key] = default if given is None else _parse(given, key, default, choices, largest)
+def initial(
+    defaults: Mapping[str, Value], choices: Mapping[str, list[str]], largest: Mapping[str, int]
+) -> dict[str, Any]:
+    """What each widget starts with in this session: the URL's value as it was opened, or the default.
+
+    Widgets take it as their own default. Writing it into their state instead would race with the browser, which
+    can lose the first drawing of a widget to the next one and then report the widget's bare minimum back.
+    """
+    if _KEY not in st.session_state:
+        given = {key: st.query_params[key] for key in defaults if key in st.query_params}
+        st.session_state[_KEY] = {
+            key: _parse(given[key], key, default, choices, largest) if key in given else default
+            for key, default in defaults.items()
+        }
+    kept: dict[str, Any] = st.session_state[_KEY]
+    return kept
 
 
 def publish(defaults: Mapping[str, Value]) -> None:
     """Write what differs from `defaults` into the URL."""
-    changed = {key: st.session_state[key] for key, default in defaults.items() if st.session_state[key] != default}
+    values = {key: st.session_state.get(key, default) for key, default in defaults.items()}
+    changed = {key: value for key, value in values.items() if value != defaults[key]}
     wanted = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in changed.items()}
     if dict(st.query_params) != wanted:
         st.query_params.from_dict(wanted)
