@@ -1,0 +1,28 @@
+"""The two ways a measured file can fail to give values: a refusal and a question."""
+
+from __future__ import annotations
+
+
+class MeasuredError(ValueError):
+    """Base of everything the reader raises; its text is one sentence for the reader of the page."""
+
+
+class Refused(MeasuredError):
+    """The file holds no readable launches; the sentence says why and what to run instead."""
+
+
+class NeedsAnswer(MeasuredError):
+    """The separators of the file can be read in two ways; the user has to say which one is right.
+
+    `example` is a number as printed in the file, `readings` maps each possible answer ("." or ",", the
+    decimal separator) to the value the example would then have, in the unit printed beside it.
+    """
+
+    def __init__(self, file: str, example: str, readings: dict[str, float], counter: str) -> None:
+        self.file, self.example, self.readings, self.counter = file, example, readings, counter
+        point, comma = (format(readings[key], ",.10g") if key in readings else "?" for key in (".", ","))
+        super().__init__(
+            f'{file}: the number "{example}" ({counter}) is {point} if the decimal separator is a point and '
+            f"{comma} if it is a comma, and nothing else in the file decides; answer with the decimal "
+            f"separator (--decimal point or --decimal comma)."
+        )

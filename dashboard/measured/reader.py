@@ -1,0 +1,110 @@
+"""The entry: a file or its bytes to launches, or one sentence why not.
+
+A 200 MB file with 100,000 launches is read within 10 s and 1 GB of memory; see tests/bench for how to
+measure it. Rows are read with the csv module one by one: pandas and pyarrow want rows of equal length,
+which details pages never have, and both hold the whole table in memory.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO
+
+from dashboard.measured import lookalikes
+from dashboard.measured.convert import Converter, decide
+from dashboard.measured.errors import MeasuredError, Refused
+from dashboard.measured.gather import Gathered, gather
+from dashboard.measured.launch import Launch
+from dashboard.measured.sniff import BROKEN, UPLOAD_LIMIT_BYTES, members, text_lines, too_large
+
+Progress = Callable[[float], None]
+Source = str | os.PathLike[str] | bytes
+
+
+def read(
+    source: Source,
+    name: str | None = None,
+    decimal: str | None = None,
+    progress: Progress | None = None,
+) -> list[Launch]:
+    """All launches of a file in file order.
+
+    `source` is a path or the bytes of an upload, `name` what the launches call the file. `decimal` ("." or
+    ",") answers a NeedsAnswer raised before. `progress` is called with the fraction read, 0 to 1. Raises
+    Refused with one sentence where there are no launches to give.
+    """
+    if decimal not in (None, ".", ","):
+        raise ValueError(f"decimal must be '.', ',' or None, not {decimal!r}")
+    if isinstance(source, bytes):
+        return _read(io.BytesIO(source), name or "upload", len(source), decimal, progress)
+    path = Path(source)
+    name = name or path.name
+    try:
+        with path.open("rb") as stream:
+            return _read(stream, name, path.stat().st_size, decimal, progress)
+    except OSError as error:
+        raise Refused(f"{name}: cannot be opened: {error.strerror or error}.") from error
+
+
+def _read(
+    stream: BinaryIO, name: str, size: int, decimal: str | None, progress: Progress | None
+) -> list[Launch]:
+    if size > UPLOAD_LIMIT_BYTES:
+        raise too_large(name, UPLOAD_LIMIT_BYTES)
+    tick = _ticker(stream, size, progress)
+    launches: list[Launch] = []
+    refusals: list[Refused] = []
+    try:
+        for label, text in members(stream, name):
+            try:
+                launches += _read_text(text, label, decimal, tick)
+            except Refused as refusal:
+                refusals.append(refusal)
+    except MeasuredError:
+        raise
+    except BROKEN as error:
+        raise _broken(name, error) from error
+    if not launches and refusals:
+        raise refusals[0]
+    if progress is not None:
+        progress(1.0)
+    return launches
+
+
+def _broken(name: str, error: Exception) -> Refused:
+    return Refused(f"{name}: cannot be unpacked ({type(error).__name__}); upload the CSV export itself.")
+
+
+def _ticker(stream: BinaryIO, size: int, progress: Progress | None) -> Callable[[], None] | None:
+    """Progress as the share of the upload's bytes that have been taken from it."""
+    if progress is None or size == 0:
+        return None
+    report = progress
+    return lambda: report(min(0.95, 0.95 * stream.tell() / size)) if not stream.closed else None
+
+
+def _read_text(
+    text: BinaryIO, name: str, decimal: str | None, tick: Callable[[], None] | None
+) -> list[Launch]:
+    try:
+        with text_lines(text, name) as lines:
+            gathered = gather(lines, tick)
+    except Refused as refusal:
+        sentence = str(refusal)
+        raise refusal if sentence.startswith(name) else Refused(f"{name}: {sentence}.") from None
+    except BROKEN as error:
+        raise _broken(name, error) from error
+    launches = gathered.launches()
+    if not launches:
+        raise Refused(f"{name}: {gathered.remarks.sentence(bool(gathered.tables))}.")
+    if not gathered.evidence.any_number():
+        raise Refused(f"{name}: {_without_numbers(gathered)}.")
+    converter = Converter(name, *decide(gathered, name, decimal))
+    return [converter.launch(raw, table) for raw, table in launches]
+
+
+def _without_numbers(gathered: Gathered) -> str:
+    return lookalikes.ALL_MISSING if gathered.evidence.any_text() else lookalikes.NO_NUMBERS
