@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 
 from dashboard.measured.launch import RawLaunch
 from dashboard.measured.metrics import Counter
-from dashboard.measured.table import Evidence, Header, pick
+from dashboard.measured.table import Evidence, Header, rejoin
+
+# Rows of a table whose every number, used or not, helps to decide the separators of the file.
+SAMPLE_ROWS = 256
 
 
 class Collector:
@@ -62,6 +66,7 @@ class TimeTable(Collector):
             "type",
         )
         named = {header.at(name) for name in skip}
+        self._pick = itemgetter(*columns.values(), 0, 0)
         self._numeric = [place for place in range(len(header)) if place not in named]
 
     def assume_unit(self, unit: str, why: str) -> None:
@@ -70,7 +75,22 @@ class TimeTable(Collector):
             self.counters = tuple((name, printed or unit) for name, printed in self.counters)
             self.notes["unit"] = why
 
+    def fit(self, row: list[str], text_column: int) -> list[str]:
+        """The row with exactly the header's width and one empty cell behind it."""
+        width = len(self.header)
+        if len(row) > width:
+            row = rejoin(row, width, text_column, self.delimiter)
+        return [*row, *[""] * (width + 1 - len(row))]
+
+    def place(self, *names: str) -> int:
+        """The column of the first of `names` that exists, else that of the empty cell `fit` adds."""
+        found = self.header.at(*names)
+        return len(self.header) if found is None else found
+
     def texts(self, row: Sequence[str]) -> tuple[str, ...]:
-        """The cells of all counters; also shows the row's numbers to the evidence."""
-        self.evidence.add_all([row[place] for place in self._numeric if place < len(row)])
-        return tuple(pick(row, place) for place in self.columns.values())
+        """The cells of all counters of a fitted row; also shows numbers to the evidence."""
+        if len(self.launches) < SAMPLE_ROWS:
+            self.evidence.add_all([row[place] for place in self._numeric])
+        texts = self._pick(row)[:-2]
+        self.evidence.add_all(texts)
+        return texts

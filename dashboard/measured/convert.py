@@ -71,23 +71,37 @@ def _proven_by_counts(cells: Iterable[tuple[Counter, str]]) -> frozenset[str]:
     return frozenset(found)
 
 
+class _Shape:
+    """What launches with the same counters and units share: where identity stands, and the plans."""
+
+    def __init__(self, counters: tuple[Counter, ...]) -> None:
+        self.counters = counters
+        self.identity = [(i, name) for i, (name, _) in enumerate(counters) if name in metrics.IDENTITY]
+        self.plans: dict[tuple[tuple[str, ...], bool], tuple[Plan, dict[object, dict[str, str]]]] = {}
+
+    def plan(self, states: tuple[str, ...], integrated: bool) -> tuple[Plan, dict[object, dict[str, str]]]:
+        """The plan for cells in these states and the provenance mappings made from it so far."""
+        found = self.plans.get((states, integrated))
+        if found is None:
+            made = metrics.make_plan(self.counters, states, integrated)
+            found = self.plans[states, integrated] = (made, {})
+        return found
+
+
 class Converter:
     """Turns the raw launches of one file into launches; plans are made once per kind of launch."""
 
     def __init__(self, file: str, decimal: str, decided: str) -> None:
         self._file, self._decimal, self._decided = file, decimal, decided
-        self._plans: dict[object, Plan] = {}
-        self._origins: dict[object, dict[str, str]] = {}
+        self._shapes: dict[tuple[Counter, ...], _Shape] = {}
+        self._shape = _Shape(())
 
     def launch(self, raw: RawLaunch, table: Collector) -> Launch:
         """The launch in base units, with what is missing left None."""
-        counters = tuple(raw.counters)
+        shape = self._shape_of(tuple(raw.counters))
         values, states = self._numbers(raw.texts)
-        facts = _facts(counters, raw)
-        key = (counters, states, facts["integrated"])
-        plan = self._plans.get(key)
-        if plan is None:
-            plan = self._plans[key] = metrics.make_plan(counters, states, facts["integrated"])
+        facts = _facts({name: raw.texts[place] for place, name in shape.identity}, raw)
+        plan, origins = shape.plan(states, facts["integrated"])
         fields: dict[str, Any] = metrics.apply(plan, values)
         return Launch(
             file=self._file,
@@ -105,14 +119,23 @@ class Converter:
             device_name=facts["device_name"] or None,
             compute_capability=facts["cc"] or None,
             instances=numbers.whole(raw.instances) if raw.instances else None,
-            provenance=self._provenance(key, plan, fields, table),
+            provenance=self._provenance(plan, origins, fields, table),
             **fields,
         )
 
+    def _shape_of(self, counters: tuple[Counter, ...]) -> _Shape:
+        if counters is not self._shape.counters:
+            shape = self._shapes.get(counters)
+            if shape is None:
+                shape = self._shapes[counters] = _Shape(counters)
+            self._shape = shape
+        return self._shape
+
     def _numbers(self, texts: Sequence[str]) -> tuple[list[float], tuple[str, ...]]:
+        decimal, parse = self._decimal, numbers.parse
         values, states = [], []
         for text in texts:
-            value = numbers.parse(text, self._decimal)
+            value = parse(text, decimal)
             if value is None:
                 states.append(metrics.ABSENT if numbers.is_missing(text) else metrics.UNREADABLE)
             else:
@@ -121,31 +144,21 @@ class Converter:
         return values, tuple(states)
 
     def _provenance(
-        self, key: object, plan: Plan, fields: dict[str, Any], table: Collector
+        self, plan: Plan, origins: dict[object, dict[str, str]], fields: dict[str, Any], table: Collector
     ) -> dict[str, str]:
         """Shared by all launches of the same table, plan and gaps."""
-        key = (id(table), key, tuple(fields))
-        found = self._origins.get(key)
+        key = (id(table), tuple(fields))
+        found = origins.get(key)
         if found is None:
             kept = {n: t for n, t in plan.provenance.items() if n in fields or t.startswith("missing")}
             tool = next((text for name, text in _STATED.items() if table.kind.startswith(name)), "")
-            found = self._origins[key] = (
-                kept
-                | table.notes
-                | {
-                    "source": table.kind,
-                    "decimal": self._decided,
-                    "conditions": tool,
-                }
-            )
+            closing = {"source": table.kind, "decimal": self._decided, "conditions": tool}
+            found = origins[key] = kept | table.notes | closing
         return found
 
 
-def _facts(counters: tuple[Counter, ...], raw: RawLaunch) -> dict[str, Any]:
+def _facts(named: dict[str, str], raw: RawLaunch) -> dict[str, Any]:
     """What identifies the launch, from columns first and from metrics where a page prints it as such."""
-    named = {
-        name: text for (name, _), text in zip(counters, raw.texts, strict=True) if name in metrics.IDENTITY
-    }
     cc = raw.cc.replace(",", ".")
     attribute = "device__attribute_compute_capability_"
     if not cc and f"{attribute}major" in named:
@@ -169,6 +182,8 @@ def _dims(column: str, named: dict[str, str], what: str) -> tuple[int, ...] | No
     """The shape from the launch column, the three metrics of its axes, or the scalar metric."""
     found = dims(column)
     if found is not None and len(found) == 3:
+        return found
+    if not named:
         return found
     axes = [numbers.whole(named.get(f"launch__{what}_dim_{axis}", "")) for axis in "xyz"]
     if None not in axes:

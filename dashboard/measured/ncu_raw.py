@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from operator import itemgetter
 
-from dashboard.measured.collector import Collector
+from dashboard.measured.collector import SAMPLE_ROWS, Collector
 from dashboard.measured.errors import Refused
 from dashboard.measured.launch import RawLaunch
 from dashboard.measured.metrics import WANTED, Counter
@@ -28,7 +28,6 @@ FACTS = {
     "grid": ("grid size",),
 }
 _METRIC = re.compile(r"[a-z0-9]+__[a-z0-9_]+\.[a-z0-9_.]+")
-_SAMPLE_ROWS = 256
 UNITS_GONE = (
     "the row of units under the header is missing, so no value can be scaled; export again with "
     "ncu -i report.ncu-rep --csv --page raw --print-units base and keep the second row"
@@ -98,7 +97,7 @@ class NcuRaw(Collector):
         if len(row) < len(self.header):
             row = [*row, *[""] * (len(self.header) - len(row))]
         texts = self._pick(row)[:-2]
-        if len(self.launches) < _SAMPLE_ROWS:
+        if len(self.launches) < SAMPLE_ROWS:
             self.evidence.add_all([row[place] for place in self._sampled])
         self.evidence.add_all(texts)
         values = {key: pick(row, place) for key, place in self._facts.items()}

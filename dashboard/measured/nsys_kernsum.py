@@ -10,7 +10,7 @@ from dashboard.measured.collector import TimeTable
 from dashboard.measured.launch import RawLaunch
 from dashboard.measured.nsys_trace import NSYS_UNIT
 from dashboard.measured.numbers import is_number
-from dashboard.measured.table import Evidence, Header, pick, rejoin
+from dashboard.measured.table import Evidence, Header
 
 _COLUMNS = {
     "summary:Med": ("med", "median", "kmed"),
@@ -45,32 +45,29 @@ class NsysKernSum(TimeTable):
         total = header.units[columns["summary:Total"]]
         why = "columns without a unit have that of the total time" if total else NSYS_UNIT
         self.assume_unit(total or "ns", why)
-        self._name = header.at(*_NAMES) or 0
-        self._instances = header.at("instances", "kern inst")
+        self._name = self.place(*_NAMES)
         self._category = header.at("category")
         self._total = columns["summary:Total"]
-        self._grid, self._block = header.at("gridxyz"), header.at("blockxyz")
+        self._facts = [
+            self.place(*names) for names in (("gridxyz",), ("blockxyz",), ("instances", "kern inst"))
+        ]
 
     def accept(self, row: list[str]) -> bool:
-        row = rejoin(row, len(self.header), self._name, self.delimiter)
-        name = pick(row, self._name)
-        if not name or not is_number(pick(row, self._total)):
+        if len(row) <= self._total or not is_number(row[self._total]):
+            return False
+        row = self.fit(row, self._name)
+        name = row[self._name].strip()
+        if not name:
             return False
         if self._is_kernel(row, name):
-            self.launches.append(
-                RawLaunch(
-                    name,
-                    self.kind,
-                    grid=pick(row, self._grid),
-                    block=pick(row, self._block),
-                    instances=pick(row, self._instances),
-                    counters=self.counters,
-                    texts=self.texts(row),
-                )
-            )
+            texts = self.texts(row)
+            grid, block, instances = (row[place].strip() for place in self._facts)
+            raw = RawLaunch(name, self.kind, grid, block, instances=instances)
+            raw.counters, raw.texts = self.counters, texts
+            self.launches.append(raw)
         return True
 
     def _is_kernel(self, row: list[str], name: str) -> bool:
-        if self._category is not None and "kernel" not in pick(row, self._category).casefold():
+        if self._category is not None and "kernel" not in row[self._category].casefold():
             return False
         return not name.startswith(("[CUDA mem", "[CUDA Unified"))

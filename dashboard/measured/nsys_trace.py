@@ -6,12 +6,14 @@ Rows of memory copies and sets have no grid and are dropped.
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Callable
+from functools import lru_cache
+from operator import itemgetter
 
 from dashboard.measured.collector import TimeTable
 from dashboard.measured.launch import RawLaunch
 from dashboard.measured.numbers import is_number
-from dashboard.measured.table import Evidence, Header, pick, rejoin
+from dashboard.measured.table import Evidence, Header
 
 _DURATION = ("duration", "kernel dur")
 _START = ("start", "kernel start")
@@ -19,6 +21,7 @@ _NAME = ("name", "kernel name")
 NSYS_UNIT = "the header names no unit; nanoseconds, the default of nsys, assumed"
 
 
+@lru_cache(maxsize=256)
 def device_of(text: str) -> tuple[str, str]:
     """("NVIDIA A100", "0") from "NVIDIA A100 (0)"; a bare ordinal has no name."""
     found = re.fullmatch(r"(.*?)\s*\((\d+)\)", text.strip())
@@ -43,34 +46,39 @@ class NsysTrace(TimeTable):
     def __init__(self, header: Header, evidence: Evidence, delimiter: str, columns: dict[str, int]) -> None:
         super().__init__(header, evidence, delimiter, columns)
         self.assume_unit("ns", NSYS_UNIT)
-        self._name = header.at(*_NAME) or 0
+        self._name = self.place(*_NAME)
         self._duration = columns["trace:Duration"]
-        self._grid = [header.at(name) for name in ("gridxyz", "grdx", "grdy", "grdz")]
-        self._block = [header.at(name) for name in ("blockxyz", "blkx", "blky", "blkz")]
-        self._facts = {
-            "id": header.at("corrid"),
-            "process_id": header.at("pid"),
-            "context": header.at("ctx"),
-            "stream": header.at("strm"),
-        }
-        self._device = header.at("device", "devid")
+        self._grid = self._shape("gridxyz", "grdx", "grdy", "grdz")
+        self._block = self._shape("blockxyz", "blkx", "blky", "blkz")
+        facts = (("corrid",), ("pid",), ("ctx",), ("strm",), ("device", "devid"))
+        self._facts = itemgetter(*(self.place(*names) for names in facts))
+
+    def _shape(self, whole: str, *axes: str) -> Callable[[list[str]], tuple[str, ...]]:
+        """Takes the cells of a shape, which stand in one column or in three."""
+        names = (whole, whole) if self.header.at(whole) is not None else axes
+        return itemgetter(*(self.place(name) for name in names))
 
     def accept(self, row: list[str]) -> bool:
-        row = rejoin(row, len(self.header), self._name, self.delimiter)
-        name = pick(row, self._name)
-        if not name or not is_number(pick(row, self._duration)):
+        if len(row) <= self._duration or not is_number(row[self._duration]):
             return False
-        grid = self._dims(row, self._grid)
+        row = self.fit(row, self._name)
+        name = row[self._name].strip()
+        if not name:
+            return False
+        grid = _joined(self._grid(row))
         texts = self.texts(row)
         if grid:
-            device_name, device = device_of(pick(row, self._device))
-            facts: dict[str, Any] = {key: pick(row, place) for key, place in self._facts.items()}
-            raw = RawLaunch(name, self.kind, grid, self._dims(row, self._block), device=device, **facts)
-            raw.device_name, raw.counters, raw.texts = device_name, self.counters, texts
+            id_, process, context, stream, device = self._facts(row)
+            device_name, ordinal = device_of(device)
+            raw = RawLaunch(name, self.kind, grid, _joined(self._block(row)), id_, process, context, stream)
+            raw.device, raw.device_name = ordinal, device_name
+            raw.counters, raw.texts = self.counters, texts
             self.launches.append(raw)
         return True
 
-    @staticmethod
-    def _dims(row: list[str], places: list[int | None]) -> str:
-        cells = [pick(row, place) for place in places if place is not None]
-        return " ".join(cells) if all(cells) else ""
+
+def _joined(cells: tuple[str, ...]) -> str:
+    """ "8 64 1" from its three cells or from one cell seen twice; empty where a cell is."""
+    if not all(cells):
+        return ""
+    return cells[0] if len(cells) == 2 else " ".join(cells)

@@ -45,6 +45,7 @@ def _groups(mark: str) -> re.Pattern[str]:
 
 
 _GROUPS = {mark: _groups(mark) for mark in ".,"}
+_PLAIN = {mark: re.compile(rf"[0-9]{{1,18}}(?:{re.escape(mark)}[0-9]{{1,18}})?") for mark in ".,"}
 OPEN = "?"
 
 
@@ -112,9 +113,15 @@ def is_number(text: str) -> bool:
     return _split(text) is not None
 
 
-@lru_cache(maxsize=65536)
 def parse(text: str, decimal: str = ".") -> float | None:
     """The value of one cell with `decimal` as the decimal separator; None where it is not such a number."""
+    if _PLAIN[decimal].fullmatch(text):
+        return float(text.replace(",", ".")) if decimal == "," else float(text)
+    return _parse(text, decimal)
+
+
+@lru_cache(maxsize=65536)
+def _parse(text: str, decimal: str) -> float | None:
     parts = _split(text)
     if parts is None:
         return None

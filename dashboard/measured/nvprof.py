@@ -14,7 +14,7 @@ from dashboard.measured.launch import RawLaunch
 from dashboard.measured.metrics import NUMERIC
 from dashboard.measured.nsys_trace import device_of
 from dashboard.measured.numbers import is_number
-from dashboard.measured.table import Evidence, Header, pick, rejoin
+from dashboard.measured.table import Evidence, Header, pick
 
 _SUMMARY = {"summary:Avg": "avg", "summary:Min": "min", "summary:Max": "max", "summary:Total": "time"}
 _CORRELATED = re.compile(r"(.*\S)\s+\[(\d+)\]")
@@ -30,7 +30,7 @@ class _NvprofTimes(TimeTable):
         self._first = next(iter(columns.values()))
 
     def accept(self, row: list[str]) -> bool:
-        row = rejoin(row, len(self.header), self._name, self.delimiter)
+        row = self.fit(row, self._name)
         name, first = pick(row, self._name), pick(row, self._first)
         if not name and units.parse(first).dimension == units.TIME:
             self.counters = tuple((key, pick(row, place)) for key, place in self.columns.items())
