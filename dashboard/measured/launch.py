@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -55,7 +54,7 @@ class Launch:
     max_ns: float | None = None
     stddev_ns: float | None = None
     instances: int | None = None
-    provenance: Mapping[str, str] = field(default_factory=dict)
+    provenance: dict[str, str] = field(default_factory=dict)
 
     def record(self) -> dict[str, Any]:
         """The launch as plain JSON types, every field present, grids as lists."""

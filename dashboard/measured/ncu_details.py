@@ -10,9 +10,10 @@ from operator import itemgetter
 from typing import Any
 
 from dashboard.measured.collector import Collector
+from dashboard.measured.errors import Refused
 from dashboard.measured.launch import RawLaunch
 from dashboard.measured.metrics import WANTED, Counter
-from dashboard.measured.table import Evidence, Header, pick
+from dashboard.measured.table import UNQUOTED, Evidence, Header, pick
 
 _KEYS = {
     "id": "id",
@@ -74,11 +75,18 @@ class NcuDetails(Collector):
                 pair = (metric, pick(row, self._unit))
                 self._current.counters.append(self._pairs.setdefault(pair, pair))  # type: ignore[union-attr]
                 self._current.texts.append(value)  # type: ignore[union-attr]
+                if self.is_split(row):
+                    raise Refused(UNQUOTED)
         return True
 
     def _is_short_row(self, row: list[str]) -> bool:
         """A cut row is this table's, but says nothing."""
         return len(row) > self._kernel > 0 and row[0][:1].isdigit()
+
+    def is_split(self, row: list[str]) -> bool:
+        """A number behind the value, where only rule rows have a cell, is the value's other half."""
+        behind = self._value + 1
+        return not self.summary and behind < len(row) and row[behind].strip().isdigit()
 
     def _repeats(self, metric: str, row: list[str]) -> bool:
         """Without an ID column a metric seen again means the next launch."""

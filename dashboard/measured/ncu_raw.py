@@ -64,7 +64,7 @@ class NcuRaw(Collector):
         taken = {*self._facts.values(), *(header.at(name) for name in KERNEL_COLUMNS)}
         self._sampled = [i for i, name in enumerate(header.bases) if i not in taken and ":" not in name]
         self._counters = self._named([header.units[i] for i in self._wanted])
-        self._units_known = any(unit for _, unit in self._counters)
+        self._units_known = any(header.units)
         self._pick = itemgetter(*self._wanted, 0, 0)
 
     def _named(self, units: list[str]) -> tuple[Counter, ...]:

@@ -31,7 +31,7 @@ MISSING = frozenset(
     + ("no data", "not available", "<ovfl>", "overflow")
 )
 
-_INSTANCES = re.compile(r"\s*\{[^{}]*\}$")
+_INSTANCES = re.compile(r"[{(]")
 _SPACES = "\\s'\u2019\u02bc`_\u00a0\u202f\u2009\u2007\u066c"
 _NEUTRAL = re.compile(f"(?<=[0-9])[{_SPACES}](?=[0-9]{{3}}(?![0-9])|[0-9]{{2}}[{_SPACES}][0-9])")
 _SHAPE = re.compile(r"([+-]?)([0-9.,]*[0-9][0-9.,]*)([eE][+-]?[0-9]{1,3})?")
@@ -50,31 +50,38 @@ OPEN = "?"
 
 
 def strip(text: str) -> str:
-    """The cell without padding, a trailing percent sign or an instance suffix such as "{2040}"."""
-    text = text.strip().replace("\u2212", "-").removesuffix("%").rstrip()
-    return _INSTANCES.sub("", text) if text.endswith("}") else text
+    """The cell without padding, a trailing percent sign or an instance suffix: "{2040}", "(1; 2)"."""
+    text = text.strip()
+    if text.endswith(("}", ")")):
+        text = _INSTANCES.split(text, maxsplit=1)[0]
+    return text.replace("\u2212", "-").removesuffix("%").rstrip()
 
 
 def is_missing(text: str) -> bool:
     """True for the spellings of "no value": n/a, nan, no data, empty, a bare instance suffix."""
-    return len(text) <= _LONGEST and strip(text).casefold() in MISSING
+    return strip(text).casefold() in MISSING
 
 
 def _split(text: str) -> tuple[str, str, str, bool] | None:
     """Sign, digits with points and commas, exponent, and whether neutral group separators were removed."""
-    if len(text) > _LONGEST:
-        return None
     bare = strip(text)
+    if len(bare) > _LONGEST:
+        return None
     joined = _NEUTRAL.sub("", bare)
     found = _SHAPE.fullmatch(joined)
     return (found[1], found[2], found[3] or "", joined != bare) if found else None
 
 
-@lru_cache(maxsize=65536)
 def vote(text: str) -> str:
     """What one cell proves about the decimal separator: ".", ",", OPEN for undecided, "" for nothing."""
     if text.isdigit():
         return ""
+    bare = strip(text)
+    return _vote(bare) if len(bare) <= _LONGEST else ""
+
+
+@lru_cache(maxsize=65536)
+def _vote(text: str) -> str:
     parts = _split(text)
     if parts is None:
         return ""
@@ -117,7 +124,8 @@ def parse(text: str, decimal: str = ".") -> float | None:
     """The value of one cell with `decimal` as the decimal separator; None where it is not such a number."""
     if _PLAIN[decimal].fullmatch(text):
         return float(text.replace(",", ".")) if decimal == "," else float(text)
-    return _parse(text, decimal)
+    bare = strip(text)
+    return _parse(bare, decimal) if len(bare) <= _LONGEST else None
 
 
 @lru_cache(maxsize=65536)

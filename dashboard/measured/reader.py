@@ -15,10 +15,10 @@ from typing import BinaryIO
 
 from dashboard.measured import lookalikes
 from dashboard.measured.convert import Converter, decide
-from dashboard.measured.errors import MeasuredError, Refused
+from dashboard.measured.errors import Refused
 from dashboard.measured.gather import Gathered, gather
 from dashboard.measured.launch import Launch
-from dashboard.measured.sniff import BROKEN, UPLOAD_LIMIT_BYTES, members, text_lines, too_large
+from dashboard.measured.sniff import UPLOAD_LIMIT_BYTES, members, text_lines, too_large
 
 Progress = Callable[[float], None]
 Source = str | os.PathLike[str] | bytes
@@ -57,25 +57,20 @@ def _read(
     tick = _ticker(stream, size, progress)
     launches: list[Launch] = []
     refusals: list[Refused] = []
-    try:
-        for label, text in members(stream, name):
-            try:
-                launches += _read_text(text, label, decimal, tick)
-            except Refused as refusal:
-                refusals.append(refusal)
-    except MeasuredError:
-        raise
-    except BROKEN as error:
-        raise _broken(name, error) from error
+    for label, text in members(stream, name):
+        try:
+            launches += _read_text(text, label, decimal, tick)
+        except Refused as refusal:
+            refusals.append(refusal)
     if not launches and refusals:
         raise refusals[0]
+    for origin in (
+        {id(launch.provenance): launch.provenance for launch in launches}.values() if refusals else ()
+    ):
+        origin["not_read"] = " ".join(str(refusal) for refusal in refusals)
     if progress is not None:
         progress(1.0)
     return launches
-
-
-def _broken(name: str, error: Exception) -> Refused:
-    return Refused(f"{name}: cannot be unpacked ({type(error).__name__}); upload the CSV export itself.")
 
 
 def _ticker(stream: BinaryIO, size: int, progress: Progress | None) -> Callable[[], None] | None:
@@ -95,8 +90,6 @@ def _read_text(
     except Refused as refusal:
         sentence = str(refusal)
         raise refusal if sentence.startswith(name) else Refused(f"{name}: {sentence}.") from None
-    except BROKEN as error:
-        raise _broken(name, error) from error
     launches = gathered.launches()
     if not launches:
         raise Refused(f"{name}: {gathered.remarks.sentence(bool(gathered.tables))}.")

@@ -11,8 +11,8 @@ import codecs
 import gzip
 import io
 import zipfile
-import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import BinaryIO
 
 from dashboard.measured.errors import Refused
@@ -50,8 +50,6 @@ _BINARY_NAMES = {
     ".sqlite": EXPORT_NSYS,
 }
 
-BROKEN = (zlib.error, zipfile.BadZipFile, EOFError, OSError, RuntimeError, NotImplementedError, ValueError)
-
 
 class Budget:
     """The decompressed bytes one upload may still produce, shared by all its members and layers."""
@@ -70,12 +68,26 @@ class Meter(io.RawIOBase):
         return True
 
     def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        data = self._source.read(len(buffer))
+        with unpacking(self._name):
+            data = self._source.read(len(buffer))
         self._budget.left -= len(data)
         if self._budget.left < 0:
             raise too_large(self._name, self._budget.limit)
         buffer[: len(data)] = data
         return len(data)
+
+
+@contextmanager
+def unpacking(name: str) -> Iterator[None]:
+    """Whatever a decompressor raises on damaged data becomes a refusal."""
+    try:
+        yield
+    except Refused:
+        raise
+    except Exception as error:
+        raise Refused(
+            f"{name}: cannot be unpacked ({type(error).__name__}); upload the CSV export itself."
+        ) from error
 
 
 def too_large(name: str, limit: int) -> Refused:
@@ -125,7 +137,8 @@ def _peek(source: BinaryIO) -> bytes:
 
 
 def _zip_members(source: BinaryIO, name: str, budget: Budget) -> Iterator[tuple[str, BinaryIO]]:
-    archive = zipfile.ZipFile(source)
+    with unpacking(name):
+        archive = zipfile.ZipFile(source)
     infos = [info for info in archive.infolist() if not info.is_dir() and not _is_clutter(info.filename)]
     if any(info.filename.startswith(("xl/", "word/")) for info in infos):
         raise Refused(f"{name}: is a spreadsheet or document, not a CSV export; save the sheet as CSV first.")
@@ -136,7 +149,9 @@ def _zip_members(source: BinaryIO, name: str, budget: Budget) -> Iterator[tuple[
     for info in infos:
         if info.flag_bits & 1:
             raise Refused(f"{name}: the zip file is encrypted; upload it without a password.")
-        metered = Meter(archive.open(info), budget, name)  # type: ignore[arg-type]
+        with unpacking(name):
+            member = archive.open(info)
+        metered = Meter(member, budget, name)  # type: ignore[arg-type]
         yield f"{name}:{_base(info.filename)}", _plain(io.BufferedReader(metered, 2**18), name, budget)
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from dashboard.measured import numbers, units
+from dashboard.measured.errors import Refused
 
 DELIMITERS = (",", ";", "\t")
 csv.field_size_limit(2**26)
@@ -144,12 +145,14 @@ class Evidence:
 _THREE = re.compile(r",\s+|\s*[;xX\u00d7]\s*|\s+")
 
 
-@lru_cache(maxsize=65536)
 def dims(text: str) -> tuple[int, ...] | None:
     """(8, 64, 1) from "(8, 64, 1)", "  8,  64,  1", "8x64x1" or "8 64 1"; one entry for a lone count."""
+    return _dims(text) if 0 < len(text) <= 80 else None
+
+
+@lru_cache(maxsize=65536)
+def _dims(text: str) -> tuple[int, ...] | None:
     bare = text.strip().strip("()[]{}").strip()
-    if not bare or len(bare) > 80:
-        return None
     for parts in (_THREE.split(bare), bare.split(",")):
         counts = [numbers.whole(part) for part in parts]
         if len(parts) == 3 and None not in counts:
@@ -158,15 +161,31 @@ def dims(text: str) -> tuple[int, ...] | None:
     return None if count is None else (count,)
 
 
+UNQUOTED = (
+    "a row has more cells than the header has names, as when separators inside numbers are not quoted; "
+    "export again, or save with another delimiter"
+)
+
+
 def rejoin(row: list[str], width: int, text_column: int, delimiter: str) -> list[str]:
-    """A row wider than its header, made to fit: empty cells at the end go, an unquoted name is joined."""
+    """A row wider than its header, made to fit: empty cells at the end go, an unquoted name is joined.
+
+    Refused where the name is whole, because then a number was split and every cell behind it has moved.
+    """
     while len(row) > width and not row[-1].strip():
         row = row[:-1]
     extra = len(row) - width
     if extra <= 0:
         return row
+    if not _is_open(row[text_column]):
+        raise Refused(UNQUOTED)
     end = text_column + extra + 1
     return [*row[:text_column], delimiter.join(row[text_column:end]), *row[end:]]
+
+
+def _is_open(cell: str) -> bool:
+    """True for the first part of a name that was split inside its brackets."""
+    return any(cell.count(opening) > cell.count(closing) for opening, closing in ("<>", "()", "[]"))
 
 
 def pick(row: Sequence[str], place: int | None) -> str:
