@@ -38,11 +38,20 @@ def decide(gathered: Gathered, file: str, answer: str | None) -> tuple[str, str]
     if len(proven) == 1:
         mark = next(iter(proven))
         return mark, f"{DECIMAL_NAMES[mark]}, proven by the counters used"
-    for (name, unit), text in used:
-        if numbers.vote(text):
-            example = numbers.strip(text)
-            raise NeedsAnswer(file, example, numbers.readings(text), f"{name}, {unit or 'no unit'}")
+    _ask(used, file)
     return ".", "no separators in the numbers"
+
+
+def _ask(used: set[tuple[Counter, str]], file: str) -> None:
+    """Raise the question where a cell in use has two readings, or two cells contradict each other."""
+    by_vote: dict[str, tuple[Counter, str]] = {}
+    for counter, text in sorted(used):
+        by_vote.setdefault(numbers.vote(text), (counter, numbers.strip(text)))
+    if numbers.OPEN not in by_vote and not {".", ","} <= set(by_vote):
+        return
+    (name, unit), example = by_vote.get(numbers.OPEN) or by_vote["."]
+    other = "" if numbers.OPEN in by_vote else by_vote[","][1]
+    raise NeedsAnswer(file, example, numbers.readings(example), f"{name}, {unit or 'no unit'}", other)
 
 
 def _used_cells(gathered: Gathered) -> set[tuple[Counter, str]]:

@@ -15,14 +15,20 @@ class NeedsAnswer(MeasuredError):
     """The separators of the file can be read in two ways; the user has to say which one is right.
 
     `example` is a number as printed in the file, `readings` maps each possible answer ("." or ",", the
-    decimal separator) to the value the example would then have, in the unit printed beside it.
+    decimal separator) to the value the example would then have, in the unit printed beside it; where two
+    numbers contradict each other one answer may have no reading.
     """
 
-    def __init__(self, file: str, example: str, readings: dict[str, float], counter: str) -> None:
+    def __init__(
+        self, file: str, example: str, readings: dict[str, float], counter: str, other: str = ""
+    ) -> None:
         self.file, self.example, self.readings, self.counter = file, example, readings, counter
-        point, comma = (format(readings[key], ",.10g") if key in readings else "?" for key in (".", ","))
-        super().__init__(
-            f'{file}: the number "{example}" ({counter}) is {point} if the decimal separator is a point and '
-            f"{comma} if it is a comma, and nothing else in the file decides; answer with the decimal "
-            f"separator (--decimal point or --decimal comma)."
-        )
+        if other:
+            problem = f'the numbers "{example}" and "{other}" have different decimal separators'
+        else:
+            point, comma = (format(readings[key], ",.10g") for key in (".", ","))
+            problem = (
+                f'the number "{example}" ({counter}) is {point} if the decimal separator is a point and '
+                f"{comma} if it is a comma, and nothing else in the file decides"
+            )
+        super().__init__(f"{file}: {problem}; answer with it (--decimal point or --decimal comma).")

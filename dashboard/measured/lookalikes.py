@@ -107,16 +107,16 @@ _TEXTS = (
     ),
     (r"\A\s*[\[{]\s*(\"|\{|\}|\]|$)", f"this is JSON, not a CSV export; export with: {EXPORT_NCU}"),
     (
-        r"^-{5,}\s+-{3,}|Section: |Metric Name\s{2,}Metric Unit",
-        f"this is the text page of ncu, not CSV; {ADD_CSV}",
-    ),
-    (
         r"GPU activities:|Time\(%\)\s{2,}|== Profiling result:",
         "this is the text output of nvprof, not CSV; run nvprof with --csv --print-gpu-trace",
     ),
     (
         r"Time\s*\(%\)\s{2,}|\*\* CUDA|Total Time \(ns\)\s{2,}|Start \(ns\)\s{2,}",
         f"this is the text output of nsys stats, not CSV; run: {EXPORT_NSYS}",
+    ),
+    (
+        r"^-{5,}\s+-{3,}|Section: |Metric Name\s{2,}Metric Unit",
+        f"this is the text page of ncu, not CSV; {ADD_CSV}",
     ),
     (r"==PROF== ", f"this is the console output of ncu without a table; {ADD_CSV}"),
     (

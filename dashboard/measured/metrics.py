@@ -139,8 +139,7 @@ WANTED = NUMERIC | IDENTITY
 # Counters that some versions print without a unit; bytes, times and clocks always need one.
 _UNITLESS = frozenset({SECTORS, CYCLES, PERCENT})
 
-OK, ABSENT, NEGATIVE, UNREADABLE = "", "n/a", "negative", "not a number"
-STATES = (OK, ABSENT, NEGATIVE, UNREADABLE)
+OK, ABSENT, NEGATIVE, UNREADABLE = "", "n/a", "a negative number", "what is no number in this file"
 
 Counter = tuple[str, str]
 
