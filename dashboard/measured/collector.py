@@ -40,6 +40,10 @@ class Collector:
     def finish(self) -> None:
         """Called once after the last row."""
 
+    def is_table(self) -> bool:
+        """False where the rows taken turned out to be no table of this kind."""
+        return True
+
 
 class TimeTable(Collector):
     """A table with one launch or one kernel per row and its times in columns.

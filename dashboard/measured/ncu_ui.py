@@ -58,6 +58,9 @@ class NcuTransposed(Collector):
             if kernel and self._counters:
                 self.launches.append(self._launch(place, kernel))
 
+    def is_table(self) -> bool:
+        return bool(self._counters)
+
     def _launch(self, place: int, kernel: str) -> RawLaunch:
         facts = {}
         for key, names in FACTS.items():

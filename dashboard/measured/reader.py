@@ -92,7 +92,8 @@ def _read_text(
         raise refusal if sentence.startswith(name) else Refused(f"{name}: {sentence}.") from None
     launches = gathered.launches()
     if not launches:
-        raise Refused(f"{name}: {gathered.remarks.sentence(bool(gathered.tables)).rstrip('.')}.")
+        had_table = any(table.is_table() for table in gathered.tables)
+        raise Refused(f"{name}: {gathered.remarks.sentence(had_table).rstrip('.')}.")
     if not gathered.evidence.any_number():
         raise Refused(f"{name}: {_without_numbers(gathered)}.")
     converter = Converter(name, *decide(gathered, name, decimal))

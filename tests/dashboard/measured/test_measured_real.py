@@ -44,9 +44,9 @@ def test_every_value_of_a_real_file(name: str) -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("name", [name for name, truth in TRUTH.items() if truth.get("reject")])
+@pytest.mark.parametrize("name", [name for name, truth in TRUTH.items() if "reject" in truth["meta"]])
 def test_the_reason_of_a_refusal(name: str) -> None:
-    reason = next(part for sign, part in REASONS.items() if sign in TRUTH[name]["reject"])
+    reason = next(part for sign, part in REASONS.items() if sign in TRUTH[name]["meta"]["reject"])
     with pytest.raises(MeasuredError, match=reason):
         read(ROOT / "files" / name)
 
