@@ -28,6 +28,9 @@ _KEYS = {
 }
 
 
+_NO_NAME = ("", *"0123456789")
+
+
 class NcuDetails(Collector):
     """Rows of one details table, merged to launches by ID, process and launch columns."""
 
@@ -51,6 +54,10 @@ class NcuDetails(Collector):
         self._places = {key: place for key, place in found.items() if place is not None}
         self._key_of = itemgetter(self._kernel, *self._places.values())
         self._need = max(self._metric, self._unit or 0, self._value, self._kernel, *self._places.values(), 0)
+        behind = self._value + 1
+        rules = behind >= len(header) or header.labels[behind].startswith("Rule")
+        self._behind = behind if rules and not self.summary else None
+        self._note = evidence.add
         self._pairs: dict[Counter, Counter] = {}
         self._known: dict[object, RawLaunch] = {}
         self._last: object = None
@@ -61,32 +68,34 @@ class NcuDetails(Collector):
     def accept(self, row: list[str]) -> bool:
         if len(row) <= self._need:
             return self._is_short_row(row)
-        kernel = row[self._kernel]
-        if not kernel or kernel[0].isdigit() or (self._id is not None and not row[self._id][:1].isdigit()):
-            return False
-        metric = row[self._metric].strip()
         key = self._key_of(row)
-        if key != self._last or (self._id is None and self._repeats(metric, row)):
+        if key != self._last or self._id is None:
+            if not self._is_data(row):
+                return False
             self._open(key, row)
+        metric = row[self._metric].strip()
         if metric:
-            value = row[self._value]
-            self.evidence.add(value)
+            self._note(row[self._value])
             if metric in WANTED:
-                pair = (metric, pick(row, self._unit))
-                self._current.counters.append(self._pairs.setdefault(pair, pair))  # type: ignore[union-attr]
-                self._current.texts.append(value)  # type: ignore[union-attr]
-                if self.is_split(row):
-                    raise Refused(UNQUOTED)
+                self._take(metric, row)
         return True
 
     def _is_short_row(self, row: list[str]) -> bool:
         """A cut row is this table's, but says nothing."""
         return len(row) > self._kernel > 0 and row[0][:1].isdigit()
 
-    def is_split(self, row: list[str]) -> bool:
-        """A number behind the value, where only rule rows have a cell, is the value's other half."""
-        behind = self._value + 1
-        return not self.summary and behind < len(row) and row[behind].strip().isdigit()
+    def _is_data(self, row: list[str]) -> bool:
+        """True for rows with an ID and a kernel, whose name never starts with a digit."""
+        kernel = row[self._kernel]
+        return kernel[:1] not in _NO_NAME and (self._id is None or row[self._id][:1].isdigit())
+
+    def _take(self, metric: str, row: list[str]) -> None:
+        """Keep a cell that some rule reads; a cell behind it, where only rule rows have one, is its rest."""
+        if self._behind is not None and self._behind < len(row) and row[self._behind].strip().isdigit():
+            raise Refused(UNQUOTED)
+        pair = (metric, pick(row, self._unit))
+        self._current.counters.append(self._pairs.setdefault(pair, pair))  # type: ignore[union-attr]
+        self._current.texts.append(row[self._value])  # type: ignore[union-attr]
 
     def _repeats(self, metric: str, row: list[str]) -> bool:
         """Without an ID column a metric seen again means the next launch."""
@@ -97,6 +106,8 @@ class NcuDetails(Collector):
         )
 
     def _open(self, key: object, row: list[str]) -> None:
+        if key == self._last and not self._repeats(row[self._metric], row):
+            return
         self._last = key
         known = self._known.get(key) if self._id is not None or self.summary else None
         if known is None:

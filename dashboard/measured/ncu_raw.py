@@ -7,6 +7,7 @@ refused unless its column names carry their units in brackets.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from operator import itemgetter
 
 from dashboard.measured.collector import SAMPLE_ROWS, Collector
@@ -34,6 +35,7 @@ UNITS_GONE = (
 )
 
 
+@lru_cache(maxsize=256)
 def process_id(text: str) -> str:
     """The number in "[3212] app.exe", or the text itself."""
     found = re.match(r"\s*\[(\d+)\]", text)
@@ -58,14 +60,15 @@ class NcuRaw(Collector):
         super().__init__(header, evidence, delimiter)
         self._kernel = header.at(*KERNEL_COLUMNS) or 0
         self._id = header.at("id")
-        self._facts = {key: header.at(*names) for key, names in FACTS.items()}
-        dims = {self._facts["grid"], self._facts["block"]}
+        places = {key: header.at(*names) for key, names in FACTS.items()}
+        dims = {places["grid"], places["block"]}
         self._wanted = [i for i, name in enumerate(header.bases) if name in WANTED and i not in dims]
-        taken = {*self._facts.values(), *(header.at(name) for name in KERNEL_COLUMNS)}
+        taken = {*places.values(), *(header.at(name) for name in KERNEL_COLUMNS)}
         self._sampled = [i for i, name in enumerate(header.bases) if i not in taken and ":" not in name]
         self._counters = self._named([header.units[i] for i in self._wanted])
         self._units_known = any(header.units)
         self._pick = itemgetter(*self._wanted, 0, 0)
+        self._facts = itemgetter(*(len(header) if place is None else place for place in places.values()))
 
     def _named(self, units: list[str]) -> tuple[Counter, ...]:
         return tuple((self.header.bases[i], unit) for i, unit in zip(self._wanted, units, strict=True))
@@ -94,15 +97,16 @@ class NcuRaw(Collector):
         return True
 
     def _take(self, row: list[str], kernel: str) -> None:
-        if len(row) < len(self.header):
-            row = [*row, *[""] * (len(self.header) - len(row))]
+        row += [""] * (len(self.header) + 1 - len(row))
         texts = self._pick(row)[:-2]
         if len(self.launches) < SAMPLE_ROWS:
             self.evidence.add_all([row[place] for place in self._sampled])
         self.evidence.add_all(texts)
-        values = {key: pick(row, place) for key, place in self._facts.items()}
-        values["process_id"] = process_id(values["process_id"])
-        self.launches.append(RawLaunch(kernel, self.kind, counters=self._counters, texts=texts, **values))
+        id_, process, context, stream, device, device_name, cc, block, grid = self._facts(row)
+        raw = RawLaunch(kernel, self.kind, grid, block, id_.strip(), process_id(process), context, stream)
+        raw.device, raw.device_name, raw.cc = device.strip(), device_name.strip(), cc.strip()
+        raw.counters, raw.texts = self._counters, texts
+        self.launches.append(raw)
 
 
 def is_column_name(cell: str) -> bool:

@@ -46,6 +46,7 @@ def _groups(mark: str) -> re.Pattern[str]:
 
 _GROUPS = {mark: _groups(mark) for mark in ".,"}
 _PLAIN = {mark: re.compile(rf"[0-9]{{1,18}}(?:{re.escape(mark)}[0-9]{{1,18}})?") for mark in ".,"}
+_SURE = re.compile(r"[0-9]+([.,])(?:[0-9]{1,2}|[0-9]{4,18})")
 OPEN = "?"
 
 
@@ -76,6 +77,9 @@ def vote(text: str) -> str:
     """What one cell proves about the decimal separator: ".", ",", OPEN for undecided, "" for nothing."""
     if text.isdigit():
         return ""
+    sure = _SURE.fullmatch(text)
+    if sure:
+        return sure[1]
     bare = strip(text)
     return _vote(bare) if len(bare) <= _LONGEST else ""
 
