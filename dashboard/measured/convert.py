@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 from dashboard.measured import metrics, numbers, units
@@ -204,10 +206,6 @@ def _dims(column: str, named: dict[str, str], what: str) -> tuple[int, ...] | No
     return found
 
 
+@lru_cache(maxsize=4096)
 def _product(shape: tuple[int, ...] | None) -> int | None:
-    if shape is None:
-        return None
-    size = 1
-    for count in shape:
-        size *= count
-    return size
+    return None if shape is None else math.prod(shape)

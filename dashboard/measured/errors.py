@@ -11,6 +11,10 @@ class Refused(MeasuredError):
     """The file holds no readable launches; the sentence says why and what to run instead."""
 
 
+class TooLarge(Refused):
+    """The upload or its decompressed text is beyond the limit."""
+
+
 class NeedsAnswer(MeasuredError):
     """The separators of the file can be read in two ways; the user has to say which one is right.
 

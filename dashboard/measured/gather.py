@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from dashboard.measured.collector import Collector, TimeTable
@@ -33,7 +33,11 @@ FORMATS: tuple[type[Collector], ...] = (
 )
 LAUNCH_LIMIT = 500_000
 _TICK_LINES = 8192
-_ANCHOR = re.compile(r"name|source|seq|operation|^\W*id\W", re.IGNORECASE)
+# A cell that every known header has; without it a line is text and need not be split.
+_ANCHOR = re.compile(
+    r"(?:^|[,;\t\"])[\w ]{0,30}(?:name|operation|range|source|latency_us)\s*(?:$|[,;\t\"])|^\W{0,3}id\W",
+    re.IGNORECASE,
+)
 
 
 @dataclass(slots=True)
@@ -55,7 +59,8 @@ def gather(lines: Iterable[str], tick: Callable[[], None] | None = None) -> Gath
     """Read all tables of a text; `tick` is called every few thousand lines."""
     search = _Search(tick)
     feed = Feed(lines)
-    while search.rows(feed):
+    stream = feed.stream()
+    while search.rows(feed, stream):
         pass
     for table in search.result.tables:
         table.finish()
@@ -72,11 +77,11 @@ class _Search:
         self._table: Collector | None = None
         self._delimiter = ","
 
-    def rows(self, feed: Feed) -> bool:
+    def rows(self, feed: Feed, stream: Iterator[str]) -> bool:
         """Read on until the delimiter changes or a row is unreadable; False at the end of the text."""
         delimiter = self._delimiter
         try:
-            for row in csv.reader(feed, delimiter=delimiter, skipinitialspace=True):
+            for row in csv.reader(stream, delimiter=delimiter, skipinitialspace=True):
                 if feed.count % _TICK_LINES == 0:
                     self.check()
                 if self._table is None or not self._table.accept(row):
@@ -96,6 +101,7 @@ class _Search:
 
     def _other(self, line: str) -> None:
         """A line that is not a row of the current table: the next header, the end of a table, or text."""
+        line = line.lstrip("\ufeff")
         started = self._start(line) if _ANCHOR.search(line) else None
         if started is not None:
             self._table, self._delimiter = started, started.delimiter

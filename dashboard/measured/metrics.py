@@ -252,12 +252,12 @@ def apply(plan: Plan, numbers: Sequence[float]) -> dict[str, float]:
     for field, form, cells, scales in plan.steps:
         if form == RATIO:
             over, under = numbers[cells[0]] * scales[0], numbers[cells[1]] * scales[1]
-            if under > 0:
+            if under > 0 and math.isfinite(over / under):
                 values[field] = over / under
             continue
-        total = 0.0
-        for cell, scale in zip(cells, scales, strict=True):
-            total += numbers[cell] * scale
+        total = numbers[cells[0]] * scales[0]
+        for place in range(1, len(cells)):
+            total += numbers[cells[place]] * scales[place]
         if form == TIMES_DURATION:
             if "duration_ns" not in values:
                 continue

@@ -45,7 +45,12 @@ def _groups(mark: str) -> re.Pattern[str]:
 
 
 _GROUPS = {mark: _groups(mark) for mark in ".,"}
-_PLAIN = {mark: re.compile(rf"[0-9]{{1,18}}(?:{re.escape(mark)}[0-9]{{1,18}})?") for mark in ".,"}
+_PLAIN = {
+    mark: re.compile(
+        rf"(?:[0-9]{{1,18}}|[0-9]{{1,3}}(?:{re.escape(group)}[0-9]{{3}}){{1,6}})(?:{re.escape(mark)}[0-9]{{1,18}})?"
+    )
+    for mark, group in (".,", ",.")
+}
 _SURE = re.compile(r"[0-9]+([.,])(?:[0-9]{1,2}|[0-9]{4,18})")
 OPEN = "?"
 
@@ -127,7 +132,8 @@ def is_number(text: str) -> bool:
 def parse(text: str, decimal: str = ".") -> float | None:
     """The value of one cell with `decimal` as the decimal separator; None where it is not such a number."""
     if _PLAIN[decimal].fullmatch(text):
-        return float(text.replace(",", ".")) if decimal == "," else float(text)
+        digits = text.replace(_other(decimal), "")
+        return float(digits if decimal == "." else digits.replace(",", "."))
     bare = strip(text)
     return _parse(bare, decimal) if len(bare) <= _LONGEST else None
 

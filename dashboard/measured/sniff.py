@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
 
-from dashboard.measured.errors import Refused
+from dashboard.measured.errors import Refused, TooLarge
 
 UPLOAD_LIMIT_BYTES = 256 * 2**20
 TEXT_LIMIT_BYTES = 512 * 2**20
@@ -90,9 +90,9 @@ def unpacking(name: str) -> Iterator[None]:
         ) from error
 
 
-def too_large(name: str, limit: int) -> Refused:
+def too_large(name: str, limit: int) -> TooLarge:
     """The refusal of a file beyond a limit in bytes."""
-    return Refused(
+    return TooLarge(
         f"{name}: larger than the limit of {limit // 2**20} MiB; profile fewer launches "
         f"(ncu --launch-skip 3 -c 5) or export fewer metrics, or split the file."
     )
@@ -151,8 +151,9 @@ def _zip_members(source: BinaryIO, name: str, budget: Budget) -> Iterator[tuple[
             raise Refused(f"{name}: the zip file is encrypted; upload it without a password.")
         with unpacking(name):
             member = archive.open(info)
-        metered = Meter(member, budget, name)  # type: ignore[arg-type]
-        yield f"{name}:{_base(info.filename)}", _plain(io.BufferedReader(metered, 2**18), name, budget)
+        label = f"{name}:{_base(info.filename)}"
+        metered = Meter(member, budget, label)  # type: ignore[arg-type]
+        yield label, _plain(io.BufferedReader(metered, 2**18), label, budget)
 
 
 def _is_clutter(path: str) -> bool:

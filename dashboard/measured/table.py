@@ -20,8 +20,8 @@ csv.field_size_limit(2**26)
 _SPAN_LIMIT = 50
 
 
-class Feed(Iterator[str]):
-    """Logical lines; `line` is the last one given out, `count` the number of physical lines read."""
+class Feed:
+    """Logical lines, once through; `line` is the last one given out, `count` how many were read."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         self._lines = iter(lines)
@@ -29,29 +29,32 @@ class Feed(Iterator[str]):
         self.line = ""
         self.count = 0
 
-    def __next__(self) -> str:
-        line = self._pushed.popleft() if self._pushed else self._pull()
-        if line.count('"') & 1:
-            line = self._close(line)
-        self.line = line
-        return line
-
-    def _pull(self) -> str:
-        self.count += 1
-        return next(self._lines).lstrip("\ufeff")
+    def stream(self) -> Iterator[str]:
+        """One complete CSV record per step."""
+        for line in self._lines:
+            self.count += 1
+            self.line = line
+            if line.count('"') & 1:
+                yield self._close(line)
+                while self._pushed:
+                    self.line = self._pushed.popleft()
+                    yield self._close(self.line) if self.line.count('"') & 1 else self.line
+            else:
+                yield line
 
     def _close(self, line: str) -> str:
         """Join lines until the quotes balance; an open quote that never closes makes the line plain text."""
         if not line.lstrip().startswith('"') and not line[:1].isdigit():
             return line.replace('"', "'")
         parts = [line]
-        for _ in range(_SPAN_LIMIT):
-            try:
-                parts.append(self._pushed.popleft() if self._pushed else self._pull())
-            except StopIteration:
+        while len(parts) <= _SPAN_LIMIT:
+            following = self._pushed.popleft() if self._pushed else next(self._lines, None)
+            if following is None:
                 break
-            if parts[-1].count('"') & 1:
-                return "".join(parts)
+            parts.append(following)
+            if following.count('"') & 1:
+                self.line = "".join(parts)
+                return self.line
         self._pushed.extendleft(reversed(parts[1:]))
         return "# unfinished row\n"
 
