@@ -33,6 +33,8 @@ FORMATS: tuple[type[Collector], ...] = (
 )
 LAUNCH_LIMIT = 500_000
 _TICK_LINES = 8192
+# Program output without a line end, in front of a header or a row of ncu.
+_GLUED = re.compile(r"[^\",;\t](?=\"(?:ID\"[,;\t]\"Process ID\"|[0-9]+\"[,;\t]\"[0-9]+\"[,;\t]))")
 # A cell that every known header has; without it a line is text and need not be split.
 _ANCHOR = re.compile(
     r"(?:^|[,;\t\"])[\w ]{0,30}(?:name|operation|range|source|latency_us)\s*(?:$|[,;\t\"])|^\W{0,3}id\W",
@@ -102,6 +104,11 @@ class _Search:
     def _other(self, line: str) -> None:
         """A line that is not a row of the current table: the next header, the end of a table, or text."""
         line = line.lstrip("\ufeff")
+        glued = _GLUED.search(line)
+        if glued is not None:
+            line = line[glued.end() :]
+            if self._table is not None and self._table.accept(split(line, self._delimiter)):
+                return
         started = self._start(line) if _ANCHOR.search(line) else None
         if started is not None:
             self._table, self._delimiter = started, started.delimiter

@@ -18,6 +18,7 @@ from dashboard.measured.errors import Refused
 DELIMITERS = (",", ";", "\t")
 csv.field_size_limit(2**26)
 _SPAN_LIMIT = 50
+_ROW_START = re.compile(r'"?[0-9]+"?[,;\t]')
 
 
 class Feed:
@@ -43,7 +44,7 @@ class Feed:
                 yield line
 
     def _close(self, line: str) -> str:
-        """Join lines until the quotes balance; an open quote that never closes makes the line plain text."""
+        """Join lines until the quotes balance; before the next row an open quote makes the line no row."""
         if not line.lstrip().startswith('"') and not line[:1].isdigit():
             return line.replace('"', "'")
         parts = [line]
@@ -52,6 +53,8 @@ class Feed:
             if following is None:
                 break
             parts.append(following)
+            if _ROW_START.match(following):
+                break
             if following.count('"') & 1:
                 self.line = "".join(parts)
                 return self.line

@@ -48,6 +48,21 @@ def test_05_11_program_output_after_disconnecting_and_between_rows() -> None:
     assert read(noise + page + noise, "a.csv") == read(page, "a.csv")
 
 
+def test_output_without_a_line_end_in_front_of_header_and_rows() -> None:
+    page = (DATA / "utf8_bom_crlf.csv").read_text("utf-8-sig")
+    lines = page.splitlines(keepends=True)
+    glued = "".join(["loss 0.5, done", *lines[:3], "step 2...", *lines[3:]])
+    assert read(glued.encode(), "a.csv") == read(page.encode(), "a.csv")
+
+
+def test_a_row_cut_in_a_quoted_cell_does_not_swallow_the_next_rows() -> None:
+    page = (DATA / "details_output_between_rows.csv").read_text()
+    rows = page.splitlines(keepends=True)
+    cut = rows[1][:70] + "\n"
+    assert cut.count('"') % 2 == 1
+    assert read("".join([rows[0], cut, *rows[1:], cut]).encode(), "a.csv") == read(page.encode(), "a.csv")
+
+
 def test_07_an_empty_trace_gives_a_sentence() -> None:
     with pytest.raises(Refused, match="no kernel launches"):
         read(DATA / "nsys_trace_empty.csv")
