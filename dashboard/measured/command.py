@@ -36,8 +36,7 @@ def run(args: argparse.Namespace) -> int:
             print(error, file=sys.stderr)
             status = 1
     if args.json:
-        json.dump([launch.record() for launch in launches], sys.stdout, allow_nan=False, indent=1)
-        print()
+        print("[" + ",\n ".join(json.dumps(launch.record(), allow_nan=False) for launch in launches) + "]")
     else:
         _print_table(launches)
     return status
@@ -52,9 +51,9 @@ def _print_table(launches: list[Launch]) -> None:
         values = [getattr(launch, name) for name in _COLUMNS]
         cells = ["-" if value is None else f"{value:,.0f}" for value in values]
         grid = "x".join(map(str, launch.grid)) if launch.grid else "-"
-        print("  ".join((launch.file, _printable(launch.kernel), grid, *cells)))
+        print("  ".join((_printable(launch.file), _printable(launch.kernel), grid, *cells)))
 
 
 def _printable(text: str) -> str:
-    """The name shortened and without control characters, which a terminal would obey."""
-    return "".join(c if c.isprintable() else "?" for c in text)[:60]
+    """The name shortened, without control characters, which a terminal would obey, and in ASCII."""
+    return "".join(c if c.isprintable() else "?" for c in text)[:60].encode("ascii", "replace").decode()

@@ -35,4 +35,6 @@ class NeedsAnswer(MeasuredError):
                 f'the number "{example}" ({counter}) is {point} if the decimal separator is a point and '
                 f"{comma} if it is a comma, and nothing else in the file decides"
             )
-        super().__init__(f"{file}: {problem}; answer with it (--decimal point or --decimal comma).")
+        super().__init__(
+            f"{file}: {problem}; say which separator is the decimal one (--decimal point or --decimal comma)."
+        )

@@ -1,6 +1,7 @@
 """Fuzzing: layout, encoding, locale and unit must not change a value; damage must not raise or hang.
 
-The default run covers some thousand cases, `pytest -m slow` a hundred thousand.
+The default run covers some 5,600 cases in about 12 s, `pytest -m slow` 100,000 in about 140 s of one core:
+20,000 rendered files, 20,000 rewritten files and 60,000 damaged files.
 """
 
 from __future__ import annotations
