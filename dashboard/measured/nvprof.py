@@ -52,15 +52,17 @@ class NvprofTrace(_NvprofTimes):
     @classmethod
     def start(cls, header: Header, evidence: Evidence, delimiter: str) -> NvprofTrace | None:
         duration, start = header.at("duration"), header.at("start")
-        if duration is None or start is None or not header.has("name", "grid x"):
+        if (
+            duration is None
+            or start is None
+            or not header.has("name")
+            or header.at("grid x", "grid size") is None
+        ):
             return None
         return cls(header, evidence, delimiter, {"trace:Duration": duration, "trace:Start": start})
 
     def take(self, row: list[str], name: str) -> None:
-        grid, block = (
-            " ".join(pick(row, self.header.at(f"{what} {axis}")) for axis in "xyz")
-            for what in ("grid", "block")
-        )
+        grid, block = (self._shape(row, what) for what in ("grid", "block"))
         texts = self.texts(row)
         if not grid.strip():
             return
@@ -71,6 +73,11 @@ class NvprofTrace(_NvprofTimes):
         raw.device_name, raw.counters, raw.texts = device_name, self.counters, texts
         raw.context, raw.stream = (pick(row, self.header.at(key)) for key in ("context", "stream"))
         self.launches.append(raw)
+
+    def _shape(self, row: list[str], what: str) -> str:
+        """The cells of a shape, in one column or three, depending on the version."""
+        whole = pick(row, self.header.at(f"{what} size"))
+        return whole or " ".join(pick(row, self.header.at(f"{what} {axis}")) for axis in "xyz")
 
 
 class NvprofSummary(_NvprofTimes):

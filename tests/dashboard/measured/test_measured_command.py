@@ -14,6 +14,7 @@ from dashboard.__main__ import main
 from dashboard.measured import Launch
 
 DATA = Path(__file__).parent / "data"
+ROOT = Path(__file__).parents[3]
 
 
 def test_one_list_in_file_order_with_every_field(capsys: pytest.CaptureFixture[str]) -> None:
@@ -53,6 +54,6 @@ def test_the_command_starts_without_streamlit() -> None:
     script += "sys.modules['streamlit'] = None; "
     script += "runpy.run_module('dashboard', run_name='__main__')"
     done = subprocess.run(
-        [sys.executable, "-c", script, str(DATA / "raw_us.csv")], capture_output=True, text=True
+        [sys.executable, "-c", script, str(DATA / "raw_us.csv")], capture_output=True, text=True, cwd=ROOT
     )
     assert done.returncode == 0 and json.loads(done.stdout)[0]["duration_ns"] == 1_201_280.0

@@ -184,6 +184,13 @@ def test_unquoted_decimal_commas_are_refused_not_shifted() -> None:
         read(text.encode(), "a.csv")
 
 
+def test_nvprof_with_shapes_in_one_column() -> None:
+    text = '"Start","Duration","Grid Size","Block Size","Name"\nms,us,,,\n'
+    text += '255.5,15.125,"(128 2 1)","(256 1 1)","k"\n'
+    launch = read(text.encode(), "a.csv")[0]
+    assert (launch.grid, launch.block, launch.duration_ns) == ((128, 2, 1), (256, 1, 1), 15_125.0)
+
+
 def test_a_cut_last_row_is_left_out() -> None:
     page = (DATA / "nsys_trace.csv").read_bytes()
     assert len(read(page + page.splitlines(keepends=True)[-1][:60], "a.csv")) == 1
