@@ -44,8 +44,8 @@ def _line(record: dict[str, Any]) -> str:
     waves = "" if record["waves"] is None else f"  waves {record['waves']}"
     return (
         f"{record['estimator']}  {record['llm'] or 'bare shape'}  L={record['seq_q']}  "
-        f"{record['latency_us']:,.1f} us  {record['tflops']:.0f} TFLOPS{l2}  DRAM {record['dram_bytes'] / 1e6:,.1f} MB"
-        f"  regime {record['regime'] or 'none'}{waves}  bottleneck {record['bottleneck']}"
+        f"{record['latency_us']:,.1f} us  {record['tflops']:.0f} TFLOPS{l2}  "
+        f"DRAM {record['dram_bytes'] / 1e6:,.1f} MB  regime {record['regime'] or 'none'}{waves}  bottleneck {record['bottleneck']}"
     )
 
 
