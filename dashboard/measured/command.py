@@ -1,4 +1,4 @@
-"""python -m dashboard measured FILE... [--json] [--decimal point|comma]"""
+"""python -m dashboard measured FILE... [--json] [--decimal point|comma] [--compare ...]"""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import argparse
 import json
 import sys
 
+from dashboard.measured import compare_command
 from dashboard.measured.errors import MeasuredError
 from dashboard.measured.launch import Launch
 from dashboard.measured.reader import read
+from presets.errors import PresetError
 
 _DECIMALS = {"point": ".", "comma": ",", ".": ".", ",": ","}
 
@@ -17,16 +19,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the subcommand."""
     parser.description = "Read profiler exports and print one launch per entry, in base units."
     parser.add_argument(
-        "files", nargs="+", metavar="FILE", help="exports of ncu, nsys or nvprof, plain, .gz or .zip"
+        "files", nargs="*", metavar="FILE", help="exports of ncu, nsys or nvprof, plain, .gz or .zip"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON list of all launches")
     parser.add_argument(
         "--decimal", choices=sorted(_DECIMALS), help="the decimal separator, where a file is ambiguous"
     )
+    compare_command.add_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the launches of all files; 1 where a file was refused, its sentence on standard error."""
+    """Print the launches of all files, or with --compare the error table.
+
+    1 where a file was refused, its sentence on standard error.
+    """
+    if args.compare:
+        return compare_command.run(args, _DECIMALS.get(args.decimal))
+    if not args.files:
+        raise PresetError("python -m dashboard measured: the following arguments are required: FILE")
     launches: list[Launch] = []
     status = 0
     for file in args.files:

@@ -139,8 +139,8 @@ def _cutile(kernel: str, grid: Dims | None) -> Iterator[Clue]:
     yield (
         {"kernel": "cutile-fa-64x64", "heads_q": grid[0]},
         (
-            f"cuTile kernel of the public GB10 exports by its name: grid {_x(grid)} is batch x heads, query tiles of "
-            f"{_CUTILE_ROWS}; taken as {grid[0]} heads, batch 1"
+            f"cuTile kernel of the public GB10 exports by its name: grid {_x(grid)} is batch x heads, query "
+            f"tiles of {_CUTILE_ROWS}; taken as {grid[0]} heads, batch 1"
         ),
     )
     yield _length(grid[1], _CUTILE_ROWS, bool(match[2]), "the name says aligned")
