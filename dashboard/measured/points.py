@@ -82,7 +82,7 @@ def read(data: bytes, name: str) -> list[Case]:
 
 
 def _lines(data: bytes, name: str) -> list[str]:
-    with text_lines(io.BufferedReader(io.BytesIO(data)), name) as text:  # type: ignore[arg-type]
+    with text_lines(io.BufferedReader(io.BytesIO(data)), name) as text:
         return list(itertools.islice(text, MAX_ROWS * 2))
 
 
@@ -132,7 +132,9 @@ def _case(cells: Cells, name: str, number: int) -> Case:
         clock_hz=clock_mhz * 1e6 if clock_mhz else None,
         conditions=cells.get("source", "")[:10_000],
         device=cells["gpu"][:200],
-        **values,
+        latency_us=values["latency_us"],
+        l2_bytes=values["l2_bytes"],
+        dram_bytes=values["dram_bytes"],
     )
     case.experiment(measured_clock=True)  # a wrong setting or shape is an error of this line
     return case

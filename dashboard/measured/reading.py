@@ -49,7 +49,8 @@ def of_case(case: Case, rows: Sequence[Row], measured_clock: bool, record: Mappi
         found.append(_case_dram(mine["dram_bytes"], record, asked))
     if case.spread_pct is not None:
         found.append(
-            f"{case.launches} launches spread by {case.spread_pct:.1f} % in time; differences below that say nothing."
+            f"{case.launches} launches spread by {case.spread_pct:.1f} % in time; "
+            "a difference below that says nothing."
         )
     if case.match.assumed():
         found.append(f"Assumed, because nothing states it: {', '.join(case.match.assumed())}.")
@@ -89,7 +90,7 @@ def _clock(cases: Sequence[Case], measured_clock: bool) -> str:
     unknown = [case for case in cases if case.clock_hz is None and case.latency_us.value]
     if unknown:
         return (
-            f"{len(unknown)} of {len(cases)} measurements do not state their SM clock; the models run at the preset's "
+            f"{len(unknown)} of {_many(cases)} came without an SM clock; the models run at the preset's clock "
             "there, so part of their latency error is the clock. Compare the shape of the curve, not the height."
         )
     if measured_clock and cases:
@@ -119,14 +120,15 @@ def _dram(rows: Sequence[Row]) -> str:
         return ""
     ideal = [row for row in known if row["regime"] == "ideal"]
     estimates = [row for row in known if row["measured_kind"] == "estimate"]
-    text = f"DRAM: {len(ideal)} of {_many(known)} are in the ideal regime of Eq. (4)"
+    text = f"DRAM: Eq. (4) puts {len(ideal)} of {_many(known)} in the ideal regime"
     above = [row for row in ideal if row["error_pct"] < -10]
     if above:
-        text += f"; {len(above)} of these read more than the model says, because several heads share the L2 at once"
+        text += f"; in {len(above)} of these more was read than the model says: several heads share the L2 at once"
     text += "."
     if estimates:
         text += (
-            f" {len(estimates)} measured values are estimates from L2 misses: integrated GPUs have no DRAM counter."
+            f" Estimated from L2 misses: {len(estimates)} of the measured values, as integrated GPUs have no DRAM "
+            "counter."
         )
     return text
 
@@ -136,7 +138,7 @@ def _cold(cases: Sequence[Case]) -> str:
     if not cold:
         return ""
     return (
-        f"{len(cold)} of {len(cases)} were measured by Nsight Compute, which empties the caches before each launch "
+        f"{len(cold)} of {_many(cases)} ran under Nsight Compute, which empties the caches before each launch "
         "unless told not to: Q, K and V come from DRAM once, as the models have it. In an application they may "
         "still be in the L2."
     )
@@ -147,8 +149,8 @@ def _case_latency(row: Row, record: Mapping[str, Any]) -> str:
     (first, top), (second, next_top) = ceilings[0], ceilings[1]
     text = (
         f"Latency: measured {digits(row['measured'])} µs, SimFA-python {digits(row['estimated'])} µs "
-        f"({row['error_pct']:+.1f} %). Its highest ceiling is {said(first)} ({digits(top)} µs), then {said(second)} "
-        f"({digits(next_top)} µs)."
+        f"({row['error_pct']:+.1f} %). Its highest ceiling is {said(first)} ({digits(top)} µs), then "
+        f"{said(second)} ({digits(next_top)} µs)."
     )
     if row["error_pct"] < -10:
         text += f" A roofline is a lower bound: {_ROOFLINE}."
@@ -170,8 +172,8 @@ def _case_clock(case: Case, asked: Experiment, measured_clock: bool) -> str:
     share = _case_clock_share(case)
     if case.clock_hz is None:
         return (
-            f"Clock: not in the file; the models run at {asked.gpu.sm.clock_hz / 1e6:,.0f} MHz. A GPU under a power "
-            "limit runs slower."
+            f"Clock: not in the file; the models run at {asked.gpu.sm.clock_hz / 1e6:,.0f} MHz. "
+            "A GPU under a power limit runs slower."
         )
     if share is None:
         return ""
@@ -202,8 +204,8 @@ def _case_dram(row: Row, record: Mapping[str, Any], asked: Experiment) -> str:
         )
     elif ratio < 0.95 and row["measured"] >= 0.9 * (record["dram_ideal_bytes"] - written):
         text += (
-            f" Less than every tensor once: O ({digits(written / 1e6)} MB) can stay dirty in the L2 past the end of the "
-            "kernel, and Eq. (3) counts its write."
+            f" Less than every tensor once: O ({digits(written / 1e6)} MB) can stay dirty in the L2 past the end of "
+            "the kernel, and Eq. (3) counts its write."
         )
     elif record["regime"] == "realistic":
         text += (
@@ -216,5 +218,5 @@ def _off(mean: float) -> str:
     return f"{abs(mean):.1f} % {'below' if mean < 0 else 'above'}"
 
 
-def _many(rows: Sequence[Row]) -> str:
-    return f"{len(rows)} kernel" + ("s" if len(rows) != 1 else "")
+def _many(things: Sequence[Any]) -> str:
+    return f"{len(things)} kernel" + ("s" if len(things) != 1 else "")
