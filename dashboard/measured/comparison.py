@@ -100,13 +100,18 @@ def _record(
     name: str, asked: Experiment, case: Case, measured_clock: bool, answers: Answers
 ) -> tuple[Mapping[str, Any] | None, str]:
     if not ESTIMATORS[name].simulated:
-        return _closed(name, case.match, case.clock_hz if measured_clock else None), ""
+        return closed_record(name, case, measured_clock), ""
     try:
         coverage.check(asked)
     except NotModelled as reason:
         return None, str(reason)
     answer = answers.get(simulation_key(asked))
     return (answer, "") if answer is not None else (None, NOT_SIMULATED)
+
+
+def closed_record(name: str, case: Case, measured_clock: bool) -> Mapping[str, Any]:
+    """A closed form's record for a case."""
+    return _closed(name, case.match, case.clock_hz if measured_clock else None)
 
 
 @lru_cache(maxsize=4096)

@@ -13,7 +13,7 @@ from typing import Any
 from dashboard.catalog import ESTIMATORS
 from dashboard.compare import digits, said
 from dashboard.measured.case import Case
-from dashboard.measured.comparison import Comparison, Row
+from dashboard.measured.comparison import Comparison, Row, closed_record, compare
 from presets.errors import PresetError
 from presets.experiment import Experiment
 
@@ -32,13 +32,14 @@ def overall(found: Comparison, cases: Iterable[Case], measured_clock: bool) -> l
     return [sentence for sentence in said_so if sentence]
 
 
-def of_case(case: Case, rows: Sequence[Row], measured_clock: bool, record: Mapping[str, Any]) -> list[str]:
-    """What dominates one case; `rows` are its own, `record` is SimFA-python's."""
+def of_case(case: Case, measured_clock: bool) -> list[str]:
+    """What dominates one case, told by SimFA-python's numbers."""
     try:
         asked = case.experiment(measured_clock)
     except PresetError as error:
         return [f"Not compared: {error}."]
-    mine = {row["quantity"]: row for row in rows if row["estimator"] == "simfa-python"}
+    mine = {row["quantity"]: row for row in compare([case], ["simfa-python"], measured_clock).rows}
+    record = closed_record("simfa-python", case, measured_clock)
     found = []
     if "latency_us" in mine:
         found.append(_case_latency(mine["latency_us"], record))
@@ -204,8 +205,8 @@ def _case_dram(row: Row, record: Mapping[str, Any], asked: Experiment) -> str:
         )
     elif ratio < 0.95 and row["measured"] >= 0.9 * (record["dram_ideal_bytes"] - written):
         text += (
-            f" Less than every tensor once: O ({digits(written / 1e6)} MB) can stay dirty in the L2 past the end of "
-            "the kernel, and Eq. (3) counts its write."
+            f" Less than every tensor once: O ({digits(written / 1e6)} MB) can stay dirty in the L2 past the end "
+            "of the kernel, and Eq. (3) counts its write."
         )
     elif record["regime"] == "realistic":
         text += (

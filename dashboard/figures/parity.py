@@ -1,0 +1,94 @@
+"""Measured against estimated: one point per kernel and estimator, and the line where both are equal."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import plotly.graph_objects as go
+
+from dashboard.figures.style import CEILING, finish
+from dashboard.plain import label
+
+BAND = 0.2  # the shaded band: estimates within 20 % of the measurement
+_BAND_SHADE = "rgba(128,128,128,0.14)"
+
+
+def figure(
+    rows: Sequence[Mapping[str, Any]],
+    marks: Mapping[str, tuple[str, str, str]],
+    what: str,
+    unit: str,
+    scale: float,
+    title: str,
+    ink: str = "#000000",
+) -> go.Figure:
+    """`rows` of one quantity; `marks` maps an estimator to title, colour and marker. Both axes in `unit`."""
+    chart = go.Figure()
+    values = [row["measured"] * scale for row in rows if row["estimated"]]
+    values += [row["estimated"] * scale for row in rows if row["estimated"]]
+    low, high = (min(values) / 1.4, max(values) * 1.4) if values else (1.0, 10.0)
+    _equal_line(chart, low, high, ink)
+    for name, (said, color, symbol) in marks.items():
+        points = [row for row in rows if row["estimator"] == name and row["estimated"]]
+        if points:
+            _points(chart, points, said, color, symbol, unit, scale)
+    axis = {"type": "log", "dtick": 1 if high / low > 30 else "D2", "minor": {"ticks": ""}}
+    chart.update_xaxes(**axis, title=f"{what}, measured ({unit})")
+    chart.update_yaxes(**axis, title=f"{what}, estimated ({unit})")
+    chart.update_layout(legend={"orientation": "h", "y": 1.0, "x": 0, "yanchor": "bottom"})
+    return finish(chart, title, 430)
+
+
+def title(summary: Sequence[Mapping[str, Any]], marks: Mapping[str, tuple[str, str, str]], quantity: str) -> str:
+    """What is seen: the mean error of the best estimator shown."""
+    known = [row for row in summary if row["quantity"] == quantity and row["mape_pct"] is not None]
+    if not known:
+        return "No measured value of this kind to compare"
+    best = min(known, key=lambda row: row["mape_pct"])
+    name = marks[best["estimator"]][0]
+    count = best["values"]
+    over = f"over {count} kernels" if count != 1 else "on one kernel"
+    if best["mape_pct"] < 0.005:
+        return f"{name} is exact {over}"
+    return f"{name} comes closest: {best['mape_pct']:.1f} % off on average {over}"
+
+
+def _equal_line(chart: go.Figure, low: float, high: float, ink: str) -> None:
+    ends = [low, high]
+    chart.add_scatter(
+        x=[*ends, *ends[::-1]],
+        y=[low * (1 - BAND), high * (1 - BAND), high * (1 + BAND), low * (1 + BAND)],
+        fill="toself",
+        mode="none",
+        fillcolor=_BAND_SHADE,
+        hoverinfo="skip",
+        name=f"within {BAND:.0%}",
+    )
+    chart.add_scatter(
+        x=ends, y=ends, mode="lines", name="measured", line={"color": ink, "width": 1.5}, hoverinfo="skip"
+    )
+
+
+def _points(
+    chart: go.Figure,
+    points: Sequence[Mapping[str, Any]],
+    said: str,
+    color: str,
+    symbol: str,
+    unit: str,
+    scale: float,
+) -> None:
+    chart.add_scatter(
+        x=[row["measured"] * scale for row in points],
+        y=[row["estimated"] * scale for row in points],
+        name=said,
+        mode="markers",
+        marker={"color": color, "symbol": symbol, "size": 9, "line": {"color": CEILING, "width": 0.5}},
+        customdata=[(label(row["label"]), row["error_pct"]) for row in points],
+        hovertemplate="%{customdata[0]}<br>measured %{x:,.4g} "
+        + unit
+        + "<br>estimated %{y:,.4g} "
+        + unit
+        + "<br>error %{customdata[1]:+.2f} %<extra>"
+        + label(said)
+        + "</extra>",
+    )

@@ -1,0 +1,218 @@
+"""Measured: profiler files, or public measurements, against the estimators, with errors people can cite."""
+
+from typing import Any
+
+import streamlit as st
+
+from dashboard import export
+from dashboard.catalog import ESTIMATORS
+from dashboard.figures import measured_traffic, parity, style
+from dashboard.measured import comparison, curves, reading, recording, shown
+from dashboard.measured.case import Case
+from dashboard.measured.comparison import QUANTITIES, Comparison
+from dashboard.plain import markdown
+from dashboard.widgets.measured_desk import Desk, desk, gallery_cases
+from dashboard.widgets.measured_files import files
+from dashboard.widgets.measured_guide import guide_section
+from dashboard.widgets.measured_matching import matching
+from dashboard.widgets.measured_simulation import simulations
+
+MARKS = {entry.name: (entry.title, entry.color, entry.symbol) for entry in ESTIMATORS.values()}
+ACCENTS = {"simfa-python": "blue", "genz": "orange", "sim-fa": "green", "llm-viewer": "violet"}
+TITLES = {quantity.key: quantity.title for quantity in QUANTITIES}
+
+
+def page() -> None:
+    mine = desk()
+    head = st.container()
+    files(mine)
+    if mine.has_files():
+        matching(mine)
+    cases, names, key, clock = _controls(mine)
+    todo = comparison.to_simulate(cases, clock) if "sim-fa" in names else []
+    simulations(mine, todo)
+    found = comparison.compare(cases, names, clock, mine.answers)
+    with head:
+        _heading(mine, found)
+    if not found.rows:
+        _nothing(found)
+    else:
+        _answer(found, cases, names, key, clock)
+        _tables(found, names, key)
+        _explain(found, cases, clock)
+        _traffic(cases, clock)
+        _downloads(mine, found, cases, names, key, clock)
+    guide_section()
+
+
+def _heading(mine: Desk, found: Comparison) -> None:
+    count = len({row["case"] for row in found.rows})
+    if mine.has_files():
+        kernels = f"{count} kernels" if count != 1 else "1 kernel"
+        st.markdown(f"#### {kernels} of your files against the estimators")
+        st.caption("Files stay in this session. A link to this page does not carry them; the full record does.")
+    else:
+        st.markdown(f"#### {count} public measurements against the estimators")
+        st.caption(
+            "Shipped with their sources; upload your own below. FlashAttention-3 on H100, cuTile and "
+            "FlashAttention-2 on GB10. None was measured by this project."
+        )
+
+
+def _controls(mine: Desk) -> tuple[list[Case], list[str], str, bool]:
+    """The cases, estimators, quantity and clock that the page is about."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        key = st.segmented_control(
+            "Quantity", list(TITLES), default="latency_us", key="measured_quantity", format_func=TITLES.__getitem__
+        )
+        names = st.pills(
+            "Estimators",
+            list(ESTIMATORS),
+            selection_mode="multi",
+            default=["simfa-python", "genz", "sim-fa"],
+            key="measured_estimators",
+            format_func=lambda name: ESTIMATORS[name].short,
+        )
+        clock = st.toggle(
+            "Models at the measured clock", True, key="measured_clock", help="Off: at the clock of the GPU preset."
+        )
+        if mine.has_files():
+            cases = mine.chosen()
+        else:
+            cases = gallery_cases(
+                st.toggle(
+                    "Also runs without a stated clock",
+                    False,
+                    key="measured_unknown_clock",
+                    help="They ran unlocked, from 1.4 to 1.98 GHz: compare the shape of the curve, not the height.",
+                )
+            )
+    return cases, [name for name in ESTIMATORS if name in (names or ["simfa-python"])], key or "latency_us", clock
+
+
+def _nothing(found: Comparison) -> None:
+    st.info("Nothing to compare yet: choose kernels in the table and fill in what their file does not say.")
+    if found.left_out:
+        st.dataframe(shown.not_compared(found.left_out), hide_index=True)
+
+
+def _answer(found: Comparison, cases: list[Case], names: list[str], key: str, clock: bool) -> None:
+    """Cards and reading on the left, the parity plot on the right."""
+    summed = comparison.summary(found.rows)
+    left, right = st.columns([2, 3], gap="medium")
+    with left:
+        _cards([row for row in summed if row["quantity"] == key])
+        for sentence in reading.overall(found, cases, clock):
+            st.markdown(f"- {markdown(sentence)}")
+    with right:
+        what = shown.quantity(key)
+        marks = {name: MARKS[name] for name in names}
+        title = parity.title(summed, marks, key)
+        chart = parity.figure(found.of(key), marks, what.title, what.unit, what.scale, title, _ink())
+        st.plotly_chart(chart, key="measured_parity", config=style.TOOLBAR)
+
+
+def _cards(summed: list[dict[str, Any]]) -> None:
+    if not summed:
+        st.info("No file here holds this quantity. Choose another one above.")
+        return
+    for column, row in zip(st.columns(len(summed)), summed, strict=True):
+        entry = ESTIMATORS[row["estimator"]]
+        worst = row["worst_error_pct"]
+        column.metric(
+            f":{ACCENTS[entry.name]}[**{entry.short}**]",
+            shown.percent(row["mape_pct"]),
+            delta=f"worst {worst:+.1f} %" if worst is not None else "no value",
+            delta_color="off",
+            delta_arrow="off",
+            help=f"MAPE: mean of the absolute errors over {row['values']} of {row['of']} kernels. {entry.about}",
+            border=True,
+            height="stretch",
+        )
+
+
+def _tables(found: Comparison, names: list[str], key: str) -> None:
+    st.subheader(f"{TITLES[key]}, kernel by kernel", divider="gray")
+    table = shown.errors(found, key, names)
+    if len(table):
+        st.dataframe(
+            table.style.format(shown.errors_format(table), na_rep="–"),
+            hide_index=True,
+            height=min(38 + 35 * len(table), 388),
+            column_config={"Kernel": st.column_config.TextColumn(pinned=True, width=300)},
+            key="measured_errors",
+        )
+    st.markdown("**Errors by quantity and estimator**: (estimated - measured) / measured")
+    summed = shown.summary(comparison.summary(found.rows))
+    st.dataframe(
+        summed.style.format(shown.SUMMARY_FORMAT), hide_index=True, key="measured_summary", height="content"
+    )
+    if found.left_out:
+        with st.expander(f"Not compared: {len(found.left_out)}, each with the reason"):
+            st.dataframe(shown.not_compared(found.left_out), hide_index=True)
+
+
+def _explain(found: Comparison, cases: list[Case], clock: bool) -> None:
+    st.subheader("What dominates one difference", divider="gray")
+    compared = {row["case"] for row in found.rows}
+    by_id = {case.id: case for case in cases if case.id in compared}
+    chosen = st.selectbox(
+        "Kernel", list(by_id), key="measured_explained", format_func=lambda case: by_id[case].label
+    )
+    case = by_id[chosen]
+    for sentence in reading.of_case(case, clock):
+        st.markdown(f"- {markdown(sentence)}")
+    sources = [("Latency", case.latency_us), ("L2", case.l2_bytes), ("DRAM", case.dram_bytes)]
+    st.caption(markdown(" · ".join(f"{word}: {value.source}" for word, value in sources)))
+    if case.reasons:
+        st.caption(markdown("Workload: " + "; ".join(case.reasons)))
+
+
+def _traffic(cases: list[Case], clock: bool) -> None:
+    families = curves.families(cases, clock)
+    if not families:
+        return
+    st.subheader("Traffic against length", divider="gray")
+    index = st.selectbox(
+        "Workload", range(len(families)), key="measured_family", format_func=lambda place: families[place].title
+    )
+    family = families[index]
+    axis = "Sequence length L = S (tokens)" if family.sweeps_query else "K/V length S (tokens)"
+    chart = measured_traffic.figure(
+        curves.curve(family), curves.points(family), curves.boundary(family), family.title, axis, _ink()
+    )
+    st.plotly_chart(chart, key="measured_traffic", config=style.TOOLBAR)
+
+
+def _downloads(mine: Desk, found: Comparison, cases: list[Case], names: list[str], key: str, clock: bool) -> None:
+    st.subheader("Take it along", divider="gray")
+    record = recording.make(cases, names, clock, mine.answers)
+    what = shown.quantity(key)
+    summed = comparison.summary(found.rows)
+    marks = {name: MARKS[name] for name in names}
+
+    def chart() -> str:
+        title = parity.title(summed, marks, key)
+        made = parity.figure(found.of(key), marks, what.title, what.unit, what.scale, title)
+        return str(made.to_html(include_plotlyjs=True))
+
+    with st.container(horizontal=True):
+        for label, data, name, mime in (
+            ("Errors as CSV", lambda: export.to_csv(found.rows), "measured_errors.csv", "text/csv"),
+            ("Errors as Parquet", lambda: shown.to_parquet(found.rows), "measured_errors.parquet", None),
+            ("Summary as CSV", lambda: export.to_csv(summed), "measured_summary.csv", "text/csv"),
+            ("Figure as HTML", chart, "measured_parity.html", "text/html"),
+            ("Full record as JSON", lambda: recording.to_json(record), "measured_record.json", "application/json"),
+        ):
+            st.download_button(label, data, name, mime or "application/octet-stream", on_click="ignore")
+    st.caption(
+        "The record brings this page back: upload it, or give it to the command line. Figures have a PNG button."
+    )
+
+
+def _ink() -> str:
+    """Measured things are black, or white on a dark page."""
+    return "#FFFFFF" if st.context.theme.type == "dark" else "#000000"
+
+
+page()

@@ -1,0 +1,18 @@
+"""Text from uploaded files made safe to show: as Markdown and inside a figure it reads as it stands."""
+
+import html
+import re
+
+_MARKS = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$&^=\"'/@])")
+_JOINER = "\u2060"  # invisible and without width: keeps :name: from becoming an emoji or an icon
+
+
+def markdown(text: str) -> str:
+    """`text` for st.markdown and its kin: no mark-up, link, colour, icon or formula in it has any effect."""
+    line = " ".join(text.split())
+    return _MARKS.sub(r"\\\1", line).replace(":", f":{_JOINER}")
+
+
+def label(text: str) -> str:
+    """`text` for a figure's axis, legend or hover box, which obey a few HTML tags."""
+    return html.escape(" ".join(text.split()), quote=False)
