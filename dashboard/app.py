@@ -12,7 +12,8 @@ import streamlit as st  # noqa: E402
 from dashboard import state  # noqa: E402
 
 st.set_page_config(page_title="Sim-FA", layout="wide", initial_sidebar_state="expanded")
-st.html("<style>.stMainBlockContainer { padding-top: 2.6rem; padding-bottom: 2rem; }</style>")
+st.html("<style>.stMainBlockContainer { padding-top: 4.4rem; padding-bottom: 2rem; }</style>")
+st.session_state["app_runs"] = True
 state.board()  # starts the worker processes while the first page is drawn
 pages = [
     st.Page("pages/compare.py", title="Compare", default=True),

@@ -10,7 +10,7 @@ _JOINER = "\u2060"  # invisible and without width: keeps :name: from becoming an
 def markdown(text: str) -> str:
     """`text` for st.markdown and its kin: no mark-up, link, colour, icon or formula in it has any effect."""
     line = " ".join(text.split())
-    return _MARKS.sub(r"\\\1", line).replace(":", f":{_JOINER}")
+    return re.sub(r":(?=\S)", f":{_JOINER}", _MARKS.sub(r"\\\1", line))
 
 
 def label(text: str) -> str:

@@ -1,5 +1,6 @@
 """Measured against estimated: one point per kernel and estimator, and the line where both are equal."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -31,7 +32,8 @@ def figure(
         points = [row for row in rows if row["estimator"] == name and row["estimated"]]
         if points:
             _points(chart, points, said, color, symbol, unit, scale)
-    axis = {"type": "log", "dtick": 1 if high / low > 30 else "D2", "minor": {"ticks": ""}}
+    ticks = _ticks(low, high)
+    axis = {"type": "log", "tickvals": ticks, "ticktext": [f"{tick:,g}" for tick in ticks]}
     chart.update_xaxes(**axis, title=f"{what}, measured ({unit})")
     chart.update_yaxes(**axis, title=f"{what}, estimated ({unit})")
     chart.update_layout(legend={"orientation": "h", "y": 1.0, "x": 0, "yanchor": "bottom"})
@@ -39,17 +41,26 @@ def figure(
 
 
 def title(summary: Sequence[Mapping[str, Any]], marks: Mapping[str, tuple[str, str, str]], quantity: str) -> str:
-    """What is seen: the mean error of the best estimator shown."""
+    """What is seen: the mean absolute error of every estimator with values."""
     known = [row for row in summary if row["quantity"] == quantity and row["mape_pct"] is not None]
     if not known:
         return "No measured value of this kind to compare"
-    best = min(known, key=lambda row: row["mape_pct"])
-    name = marks[best["estimator"]][0]
-    count = best["values"]
-    over = f"over {count} kernels" if count != 1 else "on one kernel"
-    if best["mape_pct"] < 0.005:
-        return f"{name} is exact {over}"
-    return f"{name} comes closest: {best['mape_pct']:.1f} % off on average {over}"
+    count = max(row["values"] for row in known)
+    over = f"{count} kernels" if count != 1 else "one kernel"
+    found = [f"{marks[row['estimator']][0]} {_size(row['mape_pct'])}" for row in known]
+    return f"Mean absolute error on {over}: {', '.join(found)}"
+
+
+def _size(percent: float) -> str:
+    return f"{percent:.1f} %" if percent >= 0.05 else f"{percent:.2f} %"
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """1, 2 and 5 of every decade, or powers of ten alone where those are many."""
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    steps = (1, 2, 5) if high / low < 3000 else (1,)
+    found = [step * 10.0**decade for decade in decades for step in steps]
+    return [tick for tick in found if low <= tick <= high]
 
 
 def _equal_line(chart: go.Figure, low: float, high: float, ink: str) -> None:
@@ -61,7 +72,7 @@ def _equal_line(chart: go.Figure, low: float, high: float, ink: str) -> None:
         mode="none",
         fillcolor=_BAND_SHADE,
         hoverinfo="skip",
-        name=f"within {BAND:.0%}",
+        name=f"within {BAND * 100:.0f} %",
     )
     chart.add_scatter(
         x=ends, y=ends, mode="lines", name="measured", line={"color": ink, "width": 1.5}, hoverinfo="skip"

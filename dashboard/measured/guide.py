@@ -59,13 +59,14 @@ COUNTERS = (
 WHY_L2 = """\
 **L2 counters above the model on partitioned L2s.** A100, H100 and B200 split their L2 into two partitions, and
 `lts__t_*` also counts `srcunit_ltcfabric`, the traffic between them (NVIDIA developer forum, threads 228015 and
-361731). Eq. (2) is what the SMs ask for, once: compare the SM-side counter. Where a file lacks it, the table says so,
-and the value is an upper bound. *Below* the model: in a cluster of two, FlashAttention-3 loads each K/V tile once and
-multicasts it, and the coalescer of an SM pair merges requests. There the simulator's coalesced bytes are the ones to
-compare, with Eq. (2) beside them. Register spills add traffic that no model has."""
+361731). Eq. (2) is what the SMs ask for, once: compare the SM-side counter. Where a file lacks it, the table
+says so, and the value is an upper bound. *Below* the model: in a cluster of two, FlashAttention-3 loads each
+K/V tile once and multicasts it, and the coalescer of an SM pair merges requests. There the simulator's
+coalesced bytes are the ones to compare, with Eq. (2) beside them. Register spills add traffic that no model
+has."""
 
 WHY_SHORT = """\
-**Short kernels.** A launch, the first loads that nothing overlaps, the last partly filled wave and the write-back of
-O take microseconds that a roofline does not count. At 10 µs they are most of the time, at 1 ms little. Counters come
-from several replays of the launch, so related ones may differ by a few percent; time under ncu (cold caches, its
-own clock policy) is not time under nsys."""
+**Short kernels.** A launch, the first loads that nothing overlaps, the last partly filled wave and the write-
+back of O take microseconds that a roofline does not count. At 10 µs they are most of the time, at 1 ms little.
+Counters come from several replays of the launch, so related ones may differ by a few percent; time under ncu
+(cold caches, its own clock policy) is not time under nsys."""

@@ -25,14 +25,14 @@ class Loaded:
     def words(self) -> str:
         """What the file turned out to hold."""
         if self.record is not None:
-            return f"a saved comparison of {len(self.record.cases):,} kernels"
+            return f"a saved comparison of {_count(len(self.record.cases), 'kernel')}"
         if self.cases:
-            return f"a table of {len(self.cases):,} measured points"
+            return f"a table of {_count(len(self.cases), 'measured point')}"
         launches = sum(len(group.launches) for group in self.groups)
         attention = sum(group.attention for group in self.groups)
         kind = self.groups[0].launches[0].kind if self.groups else "no kernels"
-        what = f"{launches:,} launches of {len(self.groups):,} kernels, {attention:,} of them attention by name"
-        return f"{kind}: {what}"
+        what = f"{_count(launches, 'launch', 'es')} of {_count(len(self.groups), 'kernel')}"
+        return f"{kind}: {what}, {attention or 'none'} of them attention by name"
 
 
 def load(
@@ -47,6 +47,10 @@ def load(
     launches = read(data, name, decimal, progress)
     not_read = next((text for launch in launches if (text := launch.provenance.get("not_read"))), "")
     return Loaded(name, groups=matching.groups(launches), not_read=not_read)
+
+
+def _count(number: int, word: str, more: str = "s") -> str:
+    return f"{number:,} {word}{'' if number == 1 else more}"
 
 
 def printable(name: str) -> str:

@@ -36,7 +36,9 @@ def errors(found: Comparison, key: str, names: Sequence[str]) -> pd.DataFrame:
             line |= {"Regime": row["regime"] or ABSENT, "Bottleneck": said(row["bottleneck"])}
         if row["remark"]:
             line["Remark"] = "; ".join(filter(None, dict.fromkeys((line.get("Remark", ""), row["remark"]))))
-    made = pd.DataFrame(list(table.values()))
+    made = pd.DataFrame(list(table.values())).dropna(axis="columns", how="all")
+    numbers = [name for name in made if name.endswith(("(µs)", "(MB)", "(%)", "(MHz)"))]
+    made = made.astype(dict.fromkeys(numbers, "float64"))
     last = [name for name in ("Regime", "Bottleneck", "Counter", "Remark") if name in made]
     return made[[name for name in made if name not in last] + last] if len(made) else made
 

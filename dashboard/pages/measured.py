@@ -1,8 +1,16 @@
 """Measured: profiler files, or public measurements, against the estimators, with errors people can cite."""
 
+import runpy
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
+
+# Before the first session has run app.py, Streamlit takes the folder `pages` for its own older kind of pages and
+# starts this file alone when its address is opened directly. Then the app is what has to run.
+if "app_runs" not in st.session_state:
+    runpy.run_path(str(Path(__file__).parents[1] / "app.py"), run_name="__main__")
+    st.stop()
 
 from dashboard import export
 from dashboard.catalog import ESTIMATORS
@@ -17,7 +25,7 @@ from dashboard.widgets.measured_guide import guide_section
 from dashboard.widgets.measured_matching import matching
 from dashboard.widgets.measured_simulation import simulations
 
-MARKS = {entry.name: (entry.title, entry.color, entry.symbol) for entry in ESTIMATORS.values()}
+MARKS = {entry.name: (entry.short, entry.color, entry.symbol) for entry in ESTIMATORS.values()}
 ACCENTS = {"simfa-python": "blue", "genz": "orange", "sim-fa": "green", "llm-viewer": "violet"}
 TITLES = {quantity.key: quantity.title for quantity in QUANTITIES}
 
@@ -102,14 +110,17 @@ def _answer(found: Comparison, cases: list[Case], names: list[str], key: str, cl
     left, right = st.columns([2, 3], gap="medium")
     with left:
         _cards([row for row in summed if row["quantity"] == key])
-        for sentence in reading.overall(found, cases, clock):
-            st.markdown(f"- {markdown(sentence)}")
+        st.markdown(_bullets(reading.overall(found, cases, clock)))
     with right:
         what = shown.quantity(key)
         marks = {name: MARKS[name] for name in names}
         title = parity.title(summed, marks, key)
         chart = parity.figure(found.of(key), marks, what.title, what.unit, what.scale, title, _ink())
         st.plotly_chart(chart, key="measured_parity", config=style.TOOLBAR)
+
+
+def _bullets(sentences: list[str]) -> str:
+    return "\n".join(f"- {markdown(sentence)}" for sentence in sentences)
 
 
 def _cards(summed: list[dict[str, Any]]) -> None:
@@ -138,6 +149,7 @@ def _tables(found: Comparison, names: list[str], key: str) -> None:
         st.dataframe(
             table.style.format(shown.errors_format(table), na_rep="–"),
             hide_index=True,
+            placeholder="–",
             height=min(38 + 35 * len(table), 388),
             column_config={"Kernel": st.column_config.TextColumn(pinned=True, width=300)},
             key="measured_errors",
@@ -160,8 +172,7 @@ def _explain(found: Comparison, cases: list[Case], clock: bool) -> None:
         "Kernel", list(by_id), key="measured_explained", format_func=lambda case: by_id[case].label
     )
     case = by_id[chosen]
-    for sentence in reading.of_case(case, clock):
-        st.markdown(f"- {markdown(sentence)}")
+    st.markdown(_bullets(reading.of_case(case, clock)))
     sources = [("Latency", case.latency_us), ("L2", case.l2_bytes), ("DRAM", case.dram_bytes)]
     st.caption(markdown(" · ".join(f"{word}: {value.source}" for word, value in sources)))
     if case.reasons:
@@ -173,10 +184,11 @@ def _traffic(cases: list[Case], clock: bool) -> None:
     if not families:
         return
     st.subheader("Traffic against length", divider="gray")
-    index = st.selectbox(
-        "Workload", range(len(families)), key="measured_family", format_func=lambda place: families[place].title
+    by_id = {family.cases[0].id: family for family in families}
+    chosen = st.selectbox(
+        "Workload", list(by_id), key="measured_family", format_func=lambda case: by_id[case].title
     )
-    family = families[index]
+    family = by_id[chosen]
     axis = "Sequence length L = S (tokens)" if family.sweeps_query else "K/V length S (tokens)"
     chart = measured_traffic.figure(
         curves.curve(family), curves.points(family), curves.boundary(family), family.title, axis, _ink()

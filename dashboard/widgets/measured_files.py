@@ -73,15 +73,15 @@ def _line(desk: Desk, entry: Entry) -> None:
     if entry.question is not None:
         _ask(desk, entry)
         return
-    with st.container(horizontal=True, vertical_alignment="center"):
-        if entry.refusal:
-            st.info("  \n".join(markdown(line) for line in f"Not read. {entry.refusal}".splitlines()))
-        elif entry.loaded is not None:
-            more = f" Not read: {entry.loaded.not_read}" if entry.loaded.not_read else ""
-            st.markdown(f"**{markdown(entry.name)}**: {markdown(entry.loaded.words() + more)}")
-        if st.button("Remove", key=f"measured_remove_{entry.digest}", type="tertiary"):
-            desk.remove(entry)
-            st.rerun()
+    text, button = st.columns([11, 1], vertical_alignment="center")
+    if entry.refusal:
+        text.info("  \n".join(markdown(line) for line in f"Not read. {entry.refusal}".splitlines()))
+    elif entry.loaded is not None:
+        more = f" Not read: {entry.loaded.not_read}" if entry.loaded.not_read else ""
+        text.markdown(f"**{markdown(entry.name)}**: {markdown(entry.loaded.words() + more)}")
+    if button.button("Remove", key=f"measured_remove_{entry.digest}", type="tertiary"):
+        desk.remove(entry)
+        st.rerun()
 
 
 def _ask(desk: Desk, entry: Entry) -> None:

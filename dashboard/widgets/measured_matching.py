@@ -87,6 +87,7 @@ def _table(desk: Desk, cases: list[Case]) -> None:
         disabled=list(_READ_ONLY),
         column_config=_columns(),
         height=min(38 + 35 * len(cases), 320),
+        placeholder="",
     )
     desk.edits = edits.merged(desk.edits, edits.changes(before, after))
 
