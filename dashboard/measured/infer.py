@@ -48,11 +48,16 @@ def propose(kernel: str, grid: Dims | None, file: str, device: str, capability: 
     values: dict[str, Any] = {}
     reasons = []
     for found, reason in _clues(kernel, grid, file, device, capability):
-        new = {key: value for key, value in found.items() if key not in values}
+        new = {key: value for key, value in found.items() if key not in values and _possible(value)}
         values |= new
         if new or not found:
             reasons.append(reason)
     return Match(**values), reasons
+
+
+def _possible(value: Any) -> bool:
+    """Whether a workload may have this value: names and grids hold any number."""
+    return not isinstance(value, int) or 1 <= value <= MAX_LENGTH
 
 
 def _clues(kernel: str, grid: Dims | None, file: str, device: str, capability: str) -> Iterator[Clue]:

@@ -76,7 +76,11 @@ def case(group: Group, warm_up: int = WARM_UP) -> Case:
     kept = used(group, warm_up)
     first = kept[0]
     match, reasons = propose(
-        group.kernel, group.grid, group.file, first.device_name or "", first.compute_capability or ""
+        group.kernel,
+        group.grid,
+        group.file[:500],
+        (first.device_name or "")[:200],
+        (first.compute_capability or "")[:20],
     )
     return Case(
         id=group.id,

@@ -133,13 +133,17 @@ def _cards(summed: list[dict[str, Any]]) -> None:
         column.metric(
             f":{ACCENTS[entry.name]}[**{entry.short}**]",
             shown.percent(row["mape_pct"]),
-            delta=f"worst {worst:+.1f} %" if worst is not None else "no value",
+            delta=f"worst {worst:+.1f} %" if worst is not None else _absent(entry.simulated),
             delta_color="off",
             delta_arrow="off",
             help=f"MAPE: mean of the absolute errors over {row['values']} of {row['of']} kernels. {entry.about}",
             border=True,
             height="stretch",
         )
+
+
+def _absent(simulated: bool) -> str:
+    return "not simulated" if simulated else "no such quantity"
 
 
 def _tables(found: Comparison, names: list[str], key: str) -> None:

@@ -128,6 +128,13 @@ TRAITS: dict[str, list[dict[str, Any]]] = {
     "raw_integrated.csv": [
         {"dram_bytes": 537_600.0, "dram_bytes_estimate": 537_600.0, "dram_read_bytes": 16_384.0}
     ],
+    "gb10_b1_h8_s4096_d128_float16_noncausal.csv": [
+        *(
+            {"duration_ns": time_ns, "l2_bytes_sm_side": 1_090_519_040.0, "sm_clock_hz": 2.12e9, "grid": [8, 64, 1]}
+            for time_ns in (1_310_500.0, 1_190_250.0, 1_184_750.0, 1_186_500.0, 1_183_000.0, 1_188_000.0)
+        ),
+        {"kernel": "fill_random", "l2_bytes_sm_side": 32.0 * 262_144, "device_name": "NVIDIA GB10"},
+    ],
     "raw_discrete_sysmem.csv": [{"dram_bytes": None, "dram_bytes_estimate": None, "dram_read_bytes": None}],
     "raw_four_suffixes.csv": [{"duration_ns": 2_000.0, "dram_bytes": 1_600.0, "l2_bytes": 32.0 * 84}],
     "raw_a100_fabric.csv": [{"l2_bytes": 4.8e6, "l2_bytes_sm_side": 3.2e6}],
