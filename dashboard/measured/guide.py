@@ -67,6 +67,6 @@ has."""
 
 WHY_SHORT = """\
 **Short kernels.** A launch, the first loads that nothing overlaps, the last partly filled wave and the
-write-back of O take microseconds that a roofline does not count. At 10 µs they are most of the time, at 1 ms little.
-Counters come from several replays of the launch, so related ones may differ by a few percent; time under ncu
-(cold caches, its own clock policy) is not time under nsys."""
+write-back of O take microseconds that a roofline does not count. At 10 µs they are most of the time, at 1 ms
+little. Counters come from several replays of the launch, so related ones may differ by a few percent; time under
+ncu (cold caches, its own clock policy) is not time under nsys."""

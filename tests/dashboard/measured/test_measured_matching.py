@@ -27,7 +27,8 @@ FA2 = (
 FA3 = (
     "void cutlass::device_kernel<flash::enable_sm90_or_later<flash::FlashAttnFwdSm90<flash::CollectiveMainloopFwd"
     "Sm90<(int)2, cute::tuple<cute::C<(int)2>, cute::C<(int)1>, cute::C<(int)1>>, cute::tuple<cute::C<(int)128>, "
-    "cute::C<(int)176>, cute::C<(int)128>>, (int)128, cutlass::half_t, float, cutlass::arch::Sm90, (bool)0, (bool)0>"
+    "cute::C<(int)176>, cute::C<(int)128>>, (int)128, cutlass::half_t, float, cutlass::arch::Sm90, (bool)0, "
+    "(bool)0>"
 )
 EFFICIENT = "fmha_cutlassF_bf16_aligned_64x128_rf_sm80(PyTorchMemEffAttention::AttentionKernel<...>::Params)"
 CUTILE = "flash_fwd_kernel_fp32acc_aligned"
