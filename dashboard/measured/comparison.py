@@ -209,6 +209,13 @@ def summary(rows: Iterable[Row]) -> list[Row]:
     return [_summed(*key, members) for key, members in grouped.items()]
 
 
+def worst(rows: Iterable[Row]) -> str | None:
+    """The case with the largest error of any estimator; None where there is no error."""
+    known = [row for row in rows if row["error_pct"] is not None]
+    found: Row | None = max(known, key=lambda row: abs(row["error_pct"]), default=None)
+    return None if found is None else str(found["case"])
+
+
 def _summed(quantity: str, estimator: str, members: Sequence[Row]) -> Row:
     known = [row for row in members if row["error_pct"] is not None]
     errors = [row["error_pct"] for row in known]

@@ -19,7 +19,7 @@ from dashboard.measured import comparison, curves, reading, recording, shown
 from dashboard.measured.case import Case
 from dashboard.measured.comparison import QUANTITIES, Comparison
 from dashboard.plain import markdown
-from dashboard.widgets.measured_desk import Desk, desk, gallery_cases
+from dashboard.widgets.measured_desk import Desk, desk, gallery_cases, pick
 from dashboard.widgets.measured_files import files
 from dashboard.widgets.measured_guide import guide_section
 from dashboard.widgets.measured_matching import matching
@@ -47,8 +47,8 @@ def page() -> None:
     else:
         _answer(found, cases, names, key, clock)
         _tables(found, names, key)
-        _explain(found, cases, clock)
-        _traffic(cases, clock)
+        _explain(mine, found, cases, key, clock)
+        _traffic(mine, cases, clock)
         _downloads(mine, found, cases, names, key, clock)
     guide_section()
 
@@ -168,14 +168,12 @@ def _tables(found: Comparison, names: list[str], key: str) -> None:
             st.dataframe(shown.not_compared(found.left_out), hide_index=True)
 
 
-def _explain(found: Comparison, cases: list[Case], clock: bool) -> None:
+def _explain(mine: Desk, found: Comparison, cases: list[Case], key: str, clock: bool) -> None:
     st.subheader("What dominates one difference", divider="gray")
     compared = {row["case"] for row in found.rows}
     by_id = {case.id: case for case in cases if case.id in compared}
-    chosen = st.selectbox(
-        "Kernel", list(by_id), key="measured_explained", format_func=lambda case: by_id[case].label
-    )
-    case = by_id[chosen]
+    labels = {name: case.label for name, case in by_id.items()}
+    case = by_id[pick(mine, "Kernel", labels, comparison.worst(found.of(key)))]
     st.markdown(_bullets(reading.of_case(case, clock)))
     sources = [("Latency", case.latency_us), ("L2", case.l2_bytes), ("DRAM", case.dram_bytes)]
     st.caption(markdown(" · ".join(f"{word}: {value.source}" for word, value in sources)))
@@ -183,16 +181,13 @@ def _explain(found: Comparison, cases: list[Case], clock: bool) -> None:
         st.caption(markdown("Workload: " + "; ".join(case.reasons)))
 
 
-def _traffic(cases: list[Case], clock: bool) -> None:
+def _traffic(mine: Desk, cases: list[Case], clock: bool) -> None:
     families = curves.families(cases, clock)
     if not families:
         return
     st.subheader("Traffic against length", divider="gray")
     by_id = {family.cases[0].id: family for family in families}
-    chosen = st.selectbox(
-        "Workload", list(by_id), key="measured_family", format_func=lambda case: by_id[case].title
-    )
-    family = by_id[chosen]
+    family = by_id[pick(mine, "Workload", {name: family.title for name, family in by_id.items()})]
     axis = "Sequence length L = S (tokens)" if family.sweeps_query else "K/V length S (tokens)"
     chart = measured_traffic.figure(
         curves.curve(family), curves.points(family), curves.boundary(family), family.title, axis, _ink()

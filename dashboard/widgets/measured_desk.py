@@ -47,6 +47,7 @@ class Desk:
     failed: dict[str, str] = field(default_factory=dict)
     shown: dict[str, Any] = field(default_factory=dict)  # the matching table as first drawn, by its key
     cases: dict[tuple[str, int], Case] = field(default_factory=dict)
+    picked: dict[str, str] = field(default_factory=dict)
 
     def put(self, entry: Entry) -> None:
         """Keep a file, in place of an earlier one with the same name or content."""
@@ -104,6 +105,18 @@ def desk() -> Desk:
         st.session_state[_KEY] = Desk()
     kept: Desk = st.session_state[_KEY]
     return kept
+
+
+def pick(desk: Desk, label: str, titles: dict[str, str], proposed: str | None = None) -> str:
+    """A choice among cases by their titles, remembered by id: a browser keeps the title it once showed."""
+    names = list(titles)
+    wanted = desk.picked.get(label, proposed)
+    key = f"measured_pick_{label}_{digest(repr(sorted(titles.items())).encode('utf-8', 'replace'))}"
+    start = names.index(wanted) if wanted in names else 0
+    chosen = str(st.selectbox(label, names, start, key=key, format_func=titles.__getitem__))
+    if chosen != names[start]:
+        desk.picked[label] = chosen
+    return chosen
 
 
 def digest(data: bytes) -> str:
