@@ -47,7 +47,11 @@ def title(summary: Sequence[Mapping[str, Any]], marks: Mapping[str, tuple[str, s
         return "No measured value of this kind to compare"
     count = max(row["values"] for row in known)
     over = f"{count} kernels" if count != 1 else "one kernel"
-    found = [f"{marks[row['estimator']][0]} {_size(row['mape_pct'])}" for row in known]
+    found = [
+        f"{marks[row['estimator']][0]} {_size(row['mape_pct'])}"
+        + (f" ({row['values']} of them)" if row["values"] < count else "")
+        for row in known
+    ]
     return f"Mean absolute error on {over}: {', '.join(found)}"
 
 

@@ -88,7 +88,7 @@ class NvprofSummary(_NvprofTimes):
         ):
             return None
         places = {key: header.labels.index(label) for key, label in _labels(header).items()}
-        return cls(header, evidence, delimiter, places)
+        return cls(header, evidence, delimiter, places) if places else None
 
     def take(self, row: list[str], name: str) -> None:
         kind = pick(row, self.header.at("type")).casefold()

@@ -57,7 +57,8 @@ def _heading(mine: Desk, found: Comparison) -> None:
     count = len({row["case"] for row in found.rows})
     if mine.has_files():
         kernels = f"{count} kernels" if count != 1 else "1 kernel"
-        st.markdown(f"#### {kernels} of your files against the estimators")
+        said = f"{kernels} of your files against the estimators" if count else "Your files: nothing to compare yet"
+        st.markdown(f"#### {said}")
         st.caption("Files stay in this session. A link to this page does not carry them; the full record does.")
     else:
         st.markdown(f"#### {count} public measurements against the estimators")
@@ -99,7 +100,7 @@ def _controls(mine: Desk) -> tuple[list[Case], list[str], str, bool]:
 
 
 def _nothing(found: Comparison) -> None:
-    st.info("Nothing to compare yet: choose kernels in the table and fill in what their file does not say.")
+    st.info("Choose kernels in the table, and fill in what their file does not say.")
     if found.left_out:
         st.dataframe(shown.not_compared(found.left_out), hide_index=True)
 

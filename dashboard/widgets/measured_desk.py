@@ -111,7 +111,8 @@ def pick(desk: Desk, label: str, titles: dict[str, str], proposed: str | None = 
     """A choice among cases by their titles, remembered by id: a browser keeps the title it once showed."""
     names = list(titles)
     wanted = desk.picked.get(label, proposed)
-    key = f"measured_pick_{label}_{digest(repr(sorted(titles.items())).encode('utf-8', 'replace'))}"
+    identity = repr((sorted(titles.items()), wanted))
+    key = f"measured_pick_{label}_{digest(identity.encode('utf-8', 'replace'))}"
     start = names.index(wanted) if wanted in names else 0
     chosen = str(st.selectbox(label, names, start, key=key, format_func=titles.__getitem__))
     if chosen != names[start]:

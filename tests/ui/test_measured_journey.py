@@ -81,7 +81,7 @@ def test_upload_match_table_download_and_the_same_numbers_as_headless(measured, 
     page = measured()
     upload(page, file)
     page.get_by_text("1 of them attention by name").wait_for()
-    page.get_by_text("Nothing to compare yet").wait_for()
+    page.get_by_text("Your files: nothing to compare yet").wait_for()
     screenshot(page, "measured-missing-1280")
     type_into_cell(page, 765, "128")  # head dimension
     page.get_by_text("1 kernel of your files").wait_for()
@@ -141,7 +141,15 @@ def test_a_kernel_name_with_markup_is_shown_as_text(measured):
     screenshot(page, "measured-hostile-1280")
 
 
-@pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (1920, False), (1920, True)])
+@pytest.mark.parametrize(
+    ("width", "dark"),
+    [
+        (1280, False),
+        (1920, True),
+        pytest.param(1280, True, marks=pytest.mark.slow),
+        pytest.param(1920, False, marks=pytest.mark.slow),
+    ],
+)
 def test_the_gallery_fits_and_does_not_scroll_sideways(measured, width, dark):
     page = measured(width=width, dark=dark)
     assert sideways(page) <= 0

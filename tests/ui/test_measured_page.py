@@ -99,7 +99,7 @@ def test_every_kernel_can_be_listed_and_filtered(app):
 
 def test_what_files_do_not_say_is_asked_once_and_stays_in_the_table(app):
     upload(app, "raw_integrated.csv")
-    assert "Nothing to compare yet" in app.info[0].value
+    assert "Your files: nothing to compare yet" in markdown(app)
     for field, value in (("heads_q", 8), ("head_dim", 64), ("seq_q", 4096)):
         app.number_input(key=f"measured_fill_{field}").set_value(value).run()
     row = app.data_editor[0].value.iloc[0]

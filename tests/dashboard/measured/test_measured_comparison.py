@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dashboard import export
 from dashboard.measured import comparison, curves, gallery, read, reading, shown
 from dashboard.measured.case import Case, Match, Reading
 from dashboard.measured.matching import case, groups
@@ -214,6 +218,26 @@ def test_traffic_families_group_by_everything_but_length() -> None:
     at = curve[curve["length"] == 1000].iloc[0]
     assert (at["l2_bytes"], at["dram_bytes"]) == (closed["l2_bytes"], closed["dram_bytes"])
     assert [point["length"] for point in curves.points(family)] == [1000, 2048]
+
+
+@pytest.mark.parametrize("name", ["=cmd|' /C calc'!A0", "+1+1", "-2", "@SUM(A1)", "\t=1", "\r=1"])
+def test_downloaded_errors_cannot_start_a_spreadsheet_formula(name: str) -> None:
+    hostile = made(latency_us=Reading(value=1.0, source=name)).model_copy(
+        update={"kernel_name": name, "title": name, "file": name}
+    )
+    rows = comparison.compare([hostile], CLOSED, True).rows
+    (row, _) = csv.DictReader(io.StringIO(export.to_csv(rows)))
+    for key in ("kernel_name", "label", "file", "measured_source"):
+        assert row[key].startswith("'"), key
+    (line, *_) = csv.DictReader(io.StringIO(export.to_csv(comparison.summary(rows))))
+    assert line["worst_case"].startswith("'") and float(line["mape_pct"]) > 0
+
+
+def test_parquet_holds_the_rows_in_full_precision() -> None:
+    rows = comparison.compare([own_gb10()], [*CLOSED, "sim-fa"], True).rows
+    again = pd.read_parquet(io.BytesIO(shown.to_parquet(rows)))
+    assert list(again["measured"]) == [row["measured"] for row in rows]
+    assert again["estimated"].isna().sum() == sum(row["estimated"] is None for row in rows)
 
 
 def test_tables_people_read_hold_numbers_with_their_units() -> None:

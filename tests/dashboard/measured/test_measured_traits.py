@@ -239,6 +239,11 @@ def test_every_data_file_has_a_test() -> None:
     assert {path.name for path in DATA.iterdir()} == set(TRAITS) | set(REFUSED) | asked
 
 
+def test_nvprof_columns_with_units_in_their_names_are_no_summary() -> None:
+    with pytest.raises(Refused):
+        read(b"Time (%),Time (ms),Calls,Avg (ms),Min (ms),Max (ms),Name\n1,2,3,4,5,6,k\n", "damaged.csv")
+
+
 def test_an_ambiguous_file_asks_and_takes_both_answers() -> None:
     with pytest.raises(NeedsAnswer, match="117,344 if it is a comma") as caught:
         launches("ambiguous.csv")
