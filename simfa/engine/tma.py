@@ -228,7 +228,7 @@ def _complete(tma, state, queue, observer, sm, operation):
     while engine["oldest"] < engine["next"] and tma.operations[sm * QUEUE + engine["oldest"] % QUEUE]["done"]:
         engine["oldest"] += 1
     if operation["is_store"]:
-        state.threads[thread]["store_done"] += 1
+        state.threads[thread]["store_done"] = _stores_done_in_order(tma, state, sm, thread)
         threads.wake_slot(state, queue, slot, TMA_WAIT, 0)
     else:
         barrier = state.mbarriers[slot, operation["sid"]]
@@ -237,3 +237,15 @@ def _complete(tma, state, queue, observer, sm, operation):
             barrier["filled"] += 1
             threads.wake_slot(state, queue, slot, MB_WAIT, operation["sid"])
     threads.wake_sm(state, queue, sm, threads.TMA_QUEUE_FULL)
+
+
+@kernel
+def _stores_done_in_order(tma, state, sm, thread):
+    """How many of a thread's stores are done with all its stores before them: groups finish in order."""
+    engine = tma.engines[sm]
+    open_stores = 0
+    for number in range(engine["oldest"], engine["next"]):
+        operation = tma.operations[sm * QUEUE + number % QUEUE]
+        if operation["is_store"] and operation["thread"] == thread and (open_stores > 0 or not operation["done"]):
+            open_stores += 1
+    return state.threads[thread]["store_issued"] - open_stores
