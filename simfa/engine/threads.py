@@ -71,11 +71,13 @@ def make_threads(sms: int, slots_per_sm: int, roles: int) -> Threads:
     slots = sms * slots_per_sm
     config = np.zeros(1, CONFIG)
     config[0] = (roles, slots_per_sm, roles - 1, sms)
+    threads = np.zeros(slots * roles, THREAD)
+    threads["waits_for"] = NOTHING
     state = np.zeros(sms, SM)
     state["issue_at"] = state["issued_at"] = state["greedy"] = -1
     return Threads(
         config,
-        np.zeros(slots * roles, THREAD),
+        threads,
         np.zeros((slots * roles, STAGES), np.int64),
         np.zeros((slots * roles, 2, GROUPS), np.int64),
         np.zeros((slots, STAGES), MBARRIER),
