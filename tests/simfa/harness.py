@@ -19,7 +19,7 @@ from simfa.memory.dram import TICKS
 
 LINE = 128
 SETUP = 40 + 130  # launch and TensorMap setup (section 4.3)
-NAMES = {number: name for number, name in stats.REASON_NAMES.items()}
+NAMES = dict(stats.REASON_NAMES)
 
 
 @dataclass(frozen=True)
