@@ -40,6 +40,8 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Simulate every experiment the options describe; one JSON object, or a list where there are several."""
     todo = experiments(args)
+    if args.seed < 0:
+        raise PresetError(f"--seed: {args.seed} is out of range; allowed: 0 or more")
     if args.timeline is not None:
         _check_timeline(args, todo)
     records = [_one(experiment, args) for experiment in todo]
@@ -50,7 +52,8 @@ def run(args: argparse.Namespace) -> int:
         print(
             f"{record['llm'] or 'bare shape'}  L={record['seq_q']}  {record['latency_us']:.1f} us  "
             f"{record['tflops']:.0f} TFLOPS  {record['cycles']:,} cycles  "
-            f"DRAM {record['dram_bytes'] / 1e6:.1f} MB  bottleneck {record['bottleneck']}  simulated in {record['wall_s']:.2f} s"
+            f"DRAM {record['dram_bytes'] / 1e6:.1f} MB  bottleneck {record['bottleneck']}  "
+            f"simulated in {record['wall_s']:.2f} s"
         )
     return 0
 
@@ -63,6 +66,8 @@ def _check_timeline(args: argparse.Namespace, todo: list[Experiment]) -> None:
         raise PresetError(f"--timeline-sm: {args.timeline_sm} is out of range; allowed: 0 to {sms - 1}")
     if not args.timeline.resolve().parent.is_dir():
         raise PresetError(f"--timeline: no such folder: {args.timeline.resolve().parent}")
+    if args.timeline.is_dir():
+        raise PresetError(f"--timeline: {args.timeline} is a folder; give the name of a file")
 
 
 def _one(experiment: Experiment, args: argparse.Namespace) -> dict[str, Any]:
@@ -72,8 +77,15 @@ def _one(experiment: Experiment, args: argparse.Namespace) -> dict[str, Any]:
     if args.timeline is not None:
         table = timeline.rows(answer.spans, 1 + experiment.kernel.pipeline.consumer_warpgroups)
         trace = timeline.chrome_trace(table, experiment.gpu.sm.clock_hz, args.timeline_sm)
-        args.timeline.write_text(json.dumps(trace), encoding="utf-8")
+        _write(args.timeline, json.dumps(trace))
     return to_record(experiment, answer.result, simulate.notes(answer))
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise PresetError(f"--timeline: cannot write {path}: {error.strerror}") from None
 
 
 def _show_progress(share: float) -> None:
