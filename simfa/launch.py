@@ -41,6 +41,11 @@ def check(experiment: Experiment) -> Hardware:
         )
     if gpu.tma is None or gpu.coalescer is None or gpu.l2_timing is None:
         raise NotModelled(f"{gpu.name} lacks a section the simulator needs: tma, coalescer, l2_timing")
+    if gpu.dram.channels > gpu.l2.slices:
+        raise NotModelled(
+            f"dram.channels {gpu.dram.channels:,} exceeds l2.slices {gpu.l2.slices:,}: the simulator gives every "
+            "slice one channel, the others would stand idle"
+        )
     need = kernel.shared_memory_bytes(experiment.llm.head_dim, experiment.precision_bytes)
     ctas = kernel.pipeline.occupancy_ctas
     if need > gpu.sm.cta_shared_memory_bytes or need * ctas > gpu.sm.shared_memory_bytes:
@@ -53,8 +58,14 @@ def check(experiment: Experiment) -> Hardware:
 
 
 def build(experiment: Experiment, seed: int, timeline_sm: int) -> machine.Machine:
-    """A machine at cycle 0 with a cold L2. `timeline_sm` is the observed SM, or -1."""
-    hardware = check(experiment)
+    """A machine at cycle 0 with a cold L2. `timeline_sm` is the observed SM, or -1. Raises NotModelled."""
+    try:
+        return _build(experiment, check(experiment), seed, timeline_sm)
+    except OverflowError as error:
+        raise NotModelled(f"a latency or a rate is out of the simulator's range: {error}") from None
+
+
+def _build(experiment: Experiment, hardware: Hardware, seed: int, timeline_sm: int) -> machine.Machine:
     gpu, pipeline = experiment.gpu, experiment.kernel.pipeline
     roles = 1 + pipeline.consumer_warpgroups
     slots = gpu.sm.count * pipeline.occupancy_ctas
@@ -78,9 +89,10 @@ def build(experiment: Experiment, seed: int, timeline_sm: int) -> machine.Machin
 
 
 def cluster_ctas(experiment: Experiment) -> int:
-    """CTAs dispatched together: the kernel's cluster if it divides the query tiles of a head, else 1."""
+    """CTAs dispatched together: the kernel's cluster if it divides a head's query tiles and fits the GPU."""
     size = experiment.kernel.pipeline.cluster_ctas
-    return size if query_tiles(experiment) % size == 0 else 1
+    fits = query_tiles(experiment) % size == 0 and size <= experiment.gpu.sm.count
+    return size if fits else 1
 
 
 def query_tiles(experiment: Experiment) -> int:
