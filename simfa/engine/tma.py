@@ -94,6 +94,7 @@ def enqueue(tma, state, queue, thread, instruction, base, row_limit):
     engine = tma.engines[sm]
     layout = tma.maps[instruction["map"]]
     operation = tma.operations[sm * QUEUE + engine["next"] % QUEUE]
+    idle = engine["generating"] == engine["next"]
     engine["next"] += 1
     rows = max(min(layout["box_rows"], row_limit - instruction["row"]), 0)
     operation["ready_at"] = now + tma.config[0]["setup_cycles"]
@@ -111,7 +112,8 @@ def enqueue(tma, state, queue, thread, instruction, base, row_limit):
     operation["line"] = operation["address"] >> tma.config[0]["line_shift"]
     _set_last_line(tma, operation)
     engine["requested_bytes"] += rows * layout["row_bytes"]
-    _generate_at(engine, queue, sm, operation["ready_at"])
+    if idle:  # else generating the operation before it leads to this one
+        _generate_at(engine, queue, sm, operation["ready_at"])
 
 
 @inlined_kernel
@@ -153,8 +155,8 @@ def generate(tma, state, memory, queue, observer, sm):
 
 @inlined_kernel
 def _generate_at(engine, queue, sm, time):
-    """One pending GENERATE event per SM suffices: the earliest."""
-    if 0 <= engine["generate_at"] <= time:
+    """Schedule generation; only one GENERATE event per SM is pending at a time."""
+    if engine["generate_at"] >= 0:
         return
     engine["generate_at"] = time
     events.push(queue, time, events.GENERATE, sm)
