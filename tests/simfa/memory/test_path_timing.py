@@ -230,3 +230,17 @@ def test_nothing_is_left_behind(inflight: int) -> None:
     tags = cache.tags[cache.tags > 0]
     assert len(np.unique(tags)) == len(tags)
     assert done.counted("accesses") == done.counted("hits") + done.counted("merges") + done.counted("misses")
+
+
+@pytest.mark.parametrize("pause", [1, 3, 10])
+@pytest.mark.parametrize("near", [5, 10, 20])
+def test_answers_that_come_together_do_not_fill_the_event_queue(pause: int, near: int) -> None:
+    # Pairs of loads of one line merge, so two answers free two places in a cycle that can use one; between them
+    # the thread issues further loads. The queue holds room for one pending generation per engine, no more.
+    loads = [f"TMA_TENSOR map=0 row={k // 2 % 5} sid=0" for k in range(120)]
+    code = program(
+        *(line for k, load in enumerate(loads) for line in [load, f"BUBBLES cycles={pause}"][: 1 + k % 2])
+    )
+    gpu = tiny(setup_cycles=400, lines_per_cycle=1, inflight_lines=8, issue_buffer_entries=1, near_cycles=near,
+               sets=1, ways=2, mshrs=1, dram_latency_cycles=30)  # fmt: skip
+    assert leaks(run(gpu, [code]).machine) == []
