@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from typing import Any
 
 from analytical import genz, llm_viewer, simfa_python
 from presets.arguments import Parser, add_experiment_options, experiments, print_json
@@ -12,7 +13,6 @@ from presets.record import Result, to_record
 ESTIMATORS: dict[str, Callable[[Experiment], Result]] = {
     module.NAME: module.run for module in (simfa_python, genz, llm_viewer)
 }
-_SHOWN = ("latency_us", "tflops", "l2_bytes", "dram_bytes", "regime", "waves", "bottleneck")
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -35,10 +35,17 @@ def main(argv: list[str] | None = None) -> int:
     if args.json:
         print_json(records[0] if len(records) == 1 else records)
     else:
-        for record in records:
-            shown = "  ".join(f"{key}={record[key]}" for key in _SHOWN)
-            print(f"{record['estimator']}  {record['llm'] or 'bare shape'}  L={record['seq_q']}  {shown}")
+        print("\n".join(_line(record) for record in records))
     return 0
+
+
+def _line(record: dict[str, Any]) -> str:
+    parts = [record["estimator"], record["llm"] or "bare shape", f"L={record['seq_q']}"]
+    parts += [f"{record['latency_us']:,.1f} us", f"{record['tflops']:.0f} TFLOPS"]
+    parts += [] if record["l2_bytes"] is None else [f"L2 {record['l2_bytes'] / 1e6:,.1f} MB"]
+    parts += [f"DRAM {record['dram_bytes'] / 1e6:,.1f} MB", f"regime {record['regime'] or 'none'}"]
+    parts += [] if record["waves"] is None else [f"waves {record['waves']}"]
+    return "  ".join([*parts, f"bottleneck {record['bottleneck']}"])
 
 
 def _known(name: str) -> str:

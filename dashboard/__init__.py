@@ -1,0 +1,1 @@
+"""The dashboard: a pure part (catalogue, comparison, jobs, export, figures) and thin Streamlit pages."""

@@ -17,7 +17,7 @@ class Result:
     """One estimator's answer for one layer's attention forward pass.
 
     Times in seconds, traffic in exact bytes, `flops` as an exact count. None means that the estimator does
-    not say. `extra` holds what only this estimator knows, under its record key.
+    not say. `extra` holds what only this estimator knows, under its record key; `notes` what a reader must know.
     """
 
     estimator: str
@@ -31,6 +31,7 @@ class Result:
     bottleneck: str | None = None
     tensor_core_utilization: float | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @property
     def dram_bytes(self) -> int | None:
@@ -40,7 +41,7 @@ class Result:
         return self.dram_read_bytes + self.dram_write_bytes
 
 
-def to_record(experiment: Experiment, result: Result, notes: tuple[str, ...] = ()) -> dict[str, Any]:
+def to_record(experiment: Experiment, result: Result) -> dict[str, Any]:
     """The flat record of a result: the common keys first, then the estimator's own, then context."""
     work, llm = experiment.workload, experiment.llm
     latency_s, flops = result.latency_s, result.flops
@@ -76,6 +77,6 @@ def to_record(experiment: Experiment, result: Result, notes: tuple[str, ...] = (
         "latency_of": ONE_LAYER,
         "layers": layers,
         "model_latency_us": latency_s * 1e6 * layers if latency_s is not None and layers else None,
-        "notes": [*experiment.cautions(), *notes],
+        "notes": [*experiment.cautions(), *result.notes],
     }
     return common | dict(result.extra) | context

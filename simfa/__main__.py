@@ -49,13 +49,18 @@ def run(args: argparse.Namespace) -> int:
         print_json(records[0] if len(records) == 1 else records)
         return 0
     for record in records:
-        print(
-            f"{record['llm'] or 'bare shape'}  L={record['seq_q']}  {record['latency_us']:.1f} us  "
-            f"{record['tflops']:.0f} TFLOPS  {record['cycles']:,} cycles  "
-            f"DRAM {record['dram_bytes'] / 1e6:.1f} MB  bottleneck {record['bottleneck']}  "
-            f"simulated in {record['wall_s']:.2f} s"
-        )
+        print(_line(record))
     return 0
+
+
+def _line(record: dict[str, Any]) -> str:
+    parts = (
+        f"{record['llm'] or 'bare shape'}  L={record['seq_q']}",
+        f"{record['latency_us']:.1f} us  {record['tflops']:.0f} TFLOPS  {record['cycles']:,} cycles",
+        f"DRAM {record['dram_bytes'] / 1e6:.1f} MB  bottleneck {record['bottleneck']}",
+        f"simulated in {record['wall_s']:.2f} s",
+    )
+    return "  ".join(parts)
 
 
 def _check_timeline(args: argparse.Namespace, todo: list[Experiment]) -> None:
@@ -78,7 +83,7 @@ def _one(experiment: Experiment, args: argparse.Namespace) -> dict[str, Any]:
         table = timeline.rows(answer.spans, 1 + experiment.kernel.pipeline.consumer_warpgroups)
         trace = timeline.chrome_trace(table, experiment.gpu.sm.clock_hz, args.timeline_sm)
         _write(args.timeline, json.dumps(trace))
-    return to_record(experiment, answer.result, simulate.notes(answer))
+    return to_record(experiment, answer.result)
 
 
 def _write(path: Path, text: str) -> None:

@@ -1,12 +1,11 @@
 """From an Experiment to a machine ready to run: tensors, grid, programs, and the state of every component."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from presets.errors import NotModelled
 from presets.experiment import Experiment
-from presets.specs import CoalescerSpec, L2TimingSpec, TmaSpec
+from presets.specs import L2TimingSpec, TmaSpec
+from simfa.coverage import Hardware, check
 from simfa.engine import dispatch, events, machine, opcodes, probe, threads, tma
 from simfa.memory import coalescer, hashing, l2, path
 from simfa.memory.dram import TICKS
@@ -16,45 +15,6 @@ from simfa.trace.bubbles import softmax_cycles
 TENSOR_ALIGNMENT_BYTES = 2 * 2**20  # allocations start on a page
 SPAN_CAPACITY = 400_000
 MAX_LINES = 2**32 - 2
-
-
-@dataclass(frozen=True)
-class Hardware:
-    """The preset sections that the simulator needs, all present."""
-
-    tma: TmaSpec
-    coalescer: CoalescerSpec
-    timing: L2TimingSpec
-
-
-def check(experiment: Experiment) -> Hardware:
-    """The hardware sections, or NotModelled with the reason why this experiment cannot be simulated."""
-    gpu, kernel = experiment.gpu, experiment.kernel
-    if gpu.tensor.instruction != "wgmma":
-        raise NotModelled(
-            f"not modelled on {gpu.name} yet: the simulator issues WGMMA, {gpu.title} runs {gpu.tensor.instruction}"
-        )
-    if kernel.instruction != "wgmma":
-        raise NotModelled(
-            f"{kernel.name} is not modelled yet: the simulator runs WGMMA kernels, it is built on "
-            f"{kernel.instruction}"
-        )
-    if gpu.tma is None or gpu.coalescer is None or gpu.l2_timing is None:
-        raise NotModelled(f"{gpu.name} lacks a section the simulator needs: tma, coalescer, l2_timing")
-    if gpu.dram.channels > gpu.l2.slices:
-        raise NotModelled(
-            f"dram.channels {gpu.dram.channels:,} exceeds l2.slices {gpu.l2.slices:,}: the simulator gives every "
-            "slice one channel, the others would stand idle"
-        )
-    need = kernel.shared_memory_bytes(experiment.llm.head_dim, experiment.precision_bytes)
-    ctas = kernel.pipeline.occupancy_ctas
-    if need > gpu.sm.cta_shared_memory_bytes or need * ctas > gpu.sm.shared_memory_bytes:
-        raise NotModelled(
-            f"the {kernel.name} tile does not fit: a CTA needs {need:,} B of shared memory at head dimension "
-            f"{experiment.llm.head_dim}, {ctas} per SM; {gpu.name} allows {gpu.sm.cta_shared_memory_bytes:,} B per "
-            f"CTA and {gpu.sm.shared_memory_bytes:,} B per SM"
-        )
-    return Hardware(gpu.tma, gpu.coalescer, gpu.l2_timing)
 
 
 def build(experiment: Experiment, seed: int, timeline_sm: int) -> machine.Machine:

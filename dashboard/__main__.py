@@ -1,0 +1,66 @@
+"""`python -m dashboard` starts the app; its commands give what the pages show without a browser."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from dashboard import compare, export
+from dashboard.catalog import ESTIMATORS
+from dashboard.measured import command as measured
+from presets.arguments import Parser, add_experiment_options, experiments
+from presets.errors import PresetError
+
+_DEFAULT = "simfa-python,genz,sim-fa"
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run a command, or start the app without one. Exit status 2 with one sentence for bad input."""
+    parser = Parser(prog="python -m dashboard", description=__doc__)
+    parser.set_defaults(run=_start_app)
+    commands = parser.add_subparsers()
+    _add_compare(commands.add_parser("compare", help="records of several estimators side by side"))
+    reader = commands.add_parser("measured", help="read Nsight Compute, Nsight Systems and nvprof exports")
+    measured.add_arguments(reader)
+    reader.set_defaults(run=measured.run)
+    example = commands.add_parser("example", help="simulate and store the worked example of the first screen")
+    example.set_defaults(run=_example)
+    try:
+        args = parser.parse_args(argv)
+        status: int = args.run(args)
+    except PresetError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return status
+
+
+def _add_compare(parser: argparse.ArgumentParser) -> None:
+    add_experiment_options(parser)
+    parser.add_argument(
+        "--estimators", default=_DEFAULT, help=f"comma-separated: {', '.join(ESTIMATORS)}; default %(default)s"
+    )
+    parser.add_argument("--format", choices=("csv", "json"), default="csv")
+    parser.set_defaults(run=_compare)
+
+
+def _compare(args: argparse.Namespace) -> int:
+    names = [name.strip() for name in args.estimators.split(",")]
+    answers = compare.records(experiments(args), names)
+    print(export.to_csv(answers) if args.format == "csv" else export.to_json(answers), end="")
+    return 0
+
+
+def _example(_args: argparse.Namespace) -> int:
+    from dashboard import examples
+
+    print(examples.write())
+    return 0
+
+
+def _start_app(_args: argparse.Namespace) -> int:
+    app = str(Path(__file__).with_name("app.py"))
+    os.execv(sys.executable, [sys.executable, "-m", "streamlit", "run", app])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

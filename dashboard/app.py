@@ -1,0 +1,17 @@
+"""The Streamlit app: `streamlit run dashboard/app.py` or `python -m dashboard`."""
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+if str(ROOT) not in sys.path:  # streamlit puts only this file's folder on the path
+    sys.path.insert(0, str(ROOT))
+
+import streamlit as st  # noqa: E402
+
+from dashboard import state  # noqa: E402
+
+st.set_page_config(page_title="Sim-FA", layout="wide", initial_sidebar_state="expanded")
+st.html("<style>.stMainBlockContainer { padding-top: 2.6rem; padding-bottom: 2rem; }</style>")
+state.board()  # starts the worker processes while the first page is drawn
+st.navigation([st.Page("pages/compare.py", title="Compare", default=True)], position="top").run()

@@ -1,0 +1,154 @@
+"""Side by side: records of several estimators, the table people read, and why the answers differ."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pandas as pd
+
+from dashboard.catalog import ESTIMATORS, known
+from presets.errors import NotModelled
+from presets.experiment import Experiment
+from presets.record import Result, to_record
+
+Record = dict[str, Any]
+
+
+def records(experiments: Iterable[Experiment], names: Sequence[str]) -> list[Record]:
+    """One record per experiment and estimator, in order; an unanswered one has nulls and says why in `notes`."""
+    chosen = [known(name) for name in names]
+    return [_answer(experiment, estimator.name) for experiment in experiments for estimator in chosen]
+
+
+def unanswered(experiment: Experiment, name: str, reason: str) -> Record:
+    """The record of an estimator that gives no answer, with the reason."""
+    return to_record(experiment, Result(name, latency_s=None, flops=None, notes=(reason,)))
+
+
+def _answer(experiment: Experiment, name: str) -> Record:
+    try:
+        result = ESTIMATORS[name].run(experiment)
+    except NotModelled as reason:
+        return unanswered(experiment, name, str(reason))
+    return to_record(experiment, result)
+
+
+# (row title, record key, unit, scale): every number of the table with its unit in the row's title.
+ROWS: tuple[tuple[str, str, str, float], ...] = (
+    ("Latency, one layer", "latency_us", "µs", 1.0),
+    ("Throughput", "tflops", "TFLOPS", 1.0),
+    ("Work", "flops", "GFLOP", 1e-9),
+    ("L2 traffic at the SMs", "l2_bytes", "MB", 1e-6),
+    ("DRAM traffic", "dram_bytes", "MB", 1e-6),
+    ("DRAM read", "dram_read_bytes", "MB", 1e-6),
+    ("DRAM write", "dram_write_bytes", "MB", 1e-6),
+    ("Tensor cores busy", "tensor_core_utilization", "%", 100.0),
+    ("Cache regime", "regime", "", 1.0),
+    ("Waves per KV group", "waves", "", 1.0),
+    ("Bottleneck", "bottleneck", "", 1.0),
+    ("Latency, all layers", "model_latency_us", "ms", 1e-3),
+)
+_SAID = {
+    "tensor_cores": "tensor cores",
+    "mufu": "MUFU (exp)",
+    "tma_inflight_lines": "TMA lines in flight",
+    "l2": "L2 bandwidth",
+    "dram": "DRAM bandwidth",
+    "memory": "memory",
+    "launch": "launch floor",
+    "latency": "latency (no unit above 50 %)",
+}
+ABSENT = "–"
+
+
+def table(answers: Sequence[Record], reference: str | None) -> pd.DataFrame:
+    """The comparison people read: a row per quantity, a column per estimator, differences to `reference`."""
+    base = next((record for record in answers if record["estimator"] == reference), None)
+    columns = {
+        ESTIMATORS[record["estimator"]].title: [_cell(row, record, base) for row in ROWS] for record in answers
+    }
+    titles = [f"{title} ({unit})" if unit else title for title, _, unit, _ in ROWS]
+    return pd.DataFrame(columns, index=pd.Index(titles, name="Quantity"))
+
+
+def difference(value: float | None, base: float | None) -> str:
+    """`+12.3 %` of `value` against `base`, from tenfold on `x 60.7`; nothing where equal, absent or zero."""
+    if value is None or not base or value == base:
+        return ""
+    ratio = value / base
+    return f"x {digits(ratio)}" if ratio >= 10 else f"{(ratio - 1) * 100:+.1f} %"
+
+
+def digits(value: float) -> str:
+    """Three significant digits, thousands grouped; whole numbers from there on."""
+    if value == 0 or abs(value) >= 999.5:
+        return f"{value:,.0f}"
+    return f"{value:#.3g}".rstrip(".")
+
+
+def said(word: str | None) -> str:
+    """A record's bottleneck in words."""
+    return ABSENT if word is None else _SAID.get(word, word)
+
+
+def _cell(row: tuple[str, str, str, float], record: Record, base: Record | None) -> str:
+    _, key, unit, scale = row
+    value = record.get(key)
+    if value is None:
+        return ABSENT
+    if isinstance(value, str):
+        return said(value)
+    shown = digits(value * scale) if unit else f"{value:,}"
+    if base is None or base is record:
+        return shown
+    change = difference(value, base.get(key))
+    return f"{shown}  ({change})" if change else shown
+
+
+def reasons(answers: Sequence[Record]) -> list[str]:
+    """Why the estimators differ, in sentences made from these very numbers."""
+    by_name = {record["estimator"]: record for record in answers if record["latency_us"] is not None}
+    found = []
+    closed, genz = by_name.get("simfa-python"), by_name.get("genz")
+    if closed and genz:
+        found.append(_cache_sentence(closed, genz))
+    if closed:
+        found.append(
+            f"SimFA-python is bound by {said(closed['bottleneck'])}: its highest ceiling is "
+            f"{digits(max(closed['ceilings_us'].values()))} µs."
+        )
+    if "sim-fa" in by_name:
+        found.append(_simulation_sentence(by_name["sim-fa"], closed))
+    if "llm-viewer" in by_name and genz:
+        ratio = by_name["llm-viewer"]["dram_bytes"] / genz["dram_bytes"]
+        found.append(
+            f"LLM-Viewer sends {digits(ratio)} times the ideal bytes through DRAM: it re-reads K/V per 128 rows "
+            "and query head, and stores an L x S output."
+        )
+    return found
+
+
+def _cache_sentence(closed: Record, genz: Record) -> str:
+    ratio = closed["dram_bytes"] / genz["dram_bytes"]
+    if closed["regime"] == "ideal":
+        return (
+            "One K and one V head fit the effective L2 (Eq. 4), so SimFA-python's DRAM traffic is the ideal "
+            f"Eq. (3), {'the same as' if ratio == 1 else f'{digits(ratio)} times'} GenZ's."
+        )
+    return (
+        f"One K and one V head do not fit the effective L2 (Eq. 4): {closed['waves']} waves fetch K/V again, and "
+        f"SimFA-python's DRAM traffic is {digits(ratio)} times GenZ's, which knows no capacity."
+    )
+
+
+def _simulation_sentence(run: Record, closed: Record | None) -> str:
+    busiest = run["bottleneck"]
+    share = run["utilization"].get(busiest)
+    bound = said(busiest) + (f" ({share:.0%} of the time)" if share is not None else "")
+    text = (
+        f"The simulation is bound by {bound}, at a mean load latency of "
+        f"{digits(run['mean_load_latency_cycles'])} cycles"
+    )
+    if closed:
+        text += f"; it takes {digits(run['latency_us'] / closed['latency_us'])} times the roofline's time"
+    left = run["dirty_bytes_left"] / 1e6
+    return f"{text}. {digits(left)} MB of O stay dirty in L2 at the end and are not in its DRAM writes."

@@ -1,0 +1,54 @@
+"""The worked example that the first screen shows: a stored answer of the simulator, valid for its sources only.
+
+`python -m dashboard example` writes it anew; a test fails when it no longer matches the simulator.
+"""
+
+import gzip
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from presets import loader
+from presets.arguments import build
+from presets.experiment import Experiment
+from presets.specs import GpuSpec, KernelSpec, LlmSpec
+from simfa.coverage import answer_key
+
+FILE = Path(__file__).parent / "llama3-8b_h800_4096.json.gz"
+SEED, TIMELINE_SM = 0, 0
+
+
+def experiment() -> Experiment:
+    """Llama 3 8B, 4,096 tokens, H800, FlashAttention-3: what a page opens with."""
+    llm, gpu = loader.load(LlmSpec, "llama3-8b"), loader.load(GpuSpec, "h800")
+    return build(llm, gpu, loader.load(KernelSpec, "fa3"), {}, seq_q=4096, seq_kv=4096)
+
+
+@cache
+def stored() -> dict[str, Any]:
+    """The stored answer: its key, record and timeline rows."""
+    answer: dict[str, Any] = json.loads(gzip.decompress(FILE.read_bytes()))
+    return answer
+
+
+def answer_for(key: str) -> dict[str, Any] | None:
+    """The stored answer if `key` names it (same experiment, same simulator sources)."""
+    return stored() if FILE.is_file() and stored()["key"] == key else None
+
+
+def write() -> Path:
+    """Simulate the example and store it. Deterministic but for `wall_s`."""
+    from presets.record import to_record
+    from simfa import simulate, timeline
+
+    todo = experiment()
+    run = simulate.run(todo, SEED, TIMELINE_SM)
+    answer = {
+        "key": answer_key(todo, SEED, TIMELINE_SM),
+        "record": to_record(todo, run.result),
+        "timeline": timeline.rows(run.spans, 1 + todo.kernel.pipeline.consumer_warpgroups),
+    }
+    FILE.write_bytes(gzip.compress(json.dumps(answer).encode(), mtime=0))
+    stored.cache_clear()
+    return FILE

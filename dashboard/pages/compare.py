@@ -1,0 +1,142 @@
+"""Compare: what the estimators say about one experiment, side by side, and why they differ."""
+
+from typing import Any
+
+import streamlit as st
+
+from dashboard import compare, export, state, traffic
+from dashboard.catalog import ESTIMATORS, record_of
+from dashboard.figures import bars, gantt, style
+from dashboard.figures import traffic as traffic_figure
+from dashboard.widgets import url
+from dashboard.widgets.experiment import DEFAULTS, sidebar, start
+from dashboard.widgets.simulation import TIMELINE_SM, simulation
+from presets.errors import PresetError
+from presets.experiment import Experiment
+
+NAMES = {entry.name: (entry.title, entry.color) for entry in ESTIMATORS.values()}
+SHORT = {entry.name: (entry.short, entry.color) for entry in ESTIMATORS.values()}
+_VIEWS: dict[str, float | None] = {"Start": 0.0, "Middle": 0.5, "End": 1.0, "Whole run": None}
+ACCENTS = {"simfa-python": "blue", "genz": "orange", "sim-fa": "green", "llm-viewer": "violet"}
+
+
+def page() -> None:
+    experiment = sidebar(list(ESTIMATORS))
+    if isinstance(experiment, PresetError):
+        st.error(f"This experiment cannot be run. {experiment}")
+        return
+    st.markdown(f"#### {experiment.words()}")
+    st.caption("One layer's attention forward pass. Parameters as in the Sim-FA paper.")
+    for caution in experiment.cautions():
+        st.warning(f"Outside the validated range: {caution}")
+    given, why_not = simulation(experiment)
+    cards, controls = st.container(), st.container(horizontal=True, vertical_alignment="bottom")
+    with controls:
+        peer = _peer_toggle()
+        answers = _answers(experiment, given, why_not, peer)
+        reference = _reference(answers)
+        _downloads(experiment, answers)
+    with cards:
+        _cards(answers, reference, why_not)
+    st.table(compare.table(answers, reference))
+    for sentence in compare.reasons(answers):
+        st.markdown(f"- {sentence}")
+    _charts(experiment, answers)
+    _pipeline(experiment, given, why_not)
+
+
+def _peer_toggle() -> bool:
+    return st.toggle("LLM-Viewer", start("peer"), key="peer", help=ESTIMATORS["llm-viewer"].about)
+
+
+def _answers(
+    experiment: Experiment, given: dict[str, Any] | None, why_not: str, peer: bool
+) -> list[compare.Record]:
+    shown = [name for name in ESTIMATORS if name != "llm-viewer" or peer]
+    simulated = given["record"] if given else compare.unanswered(experiment, "sim-fa", why_not)
+    return [simulated if ESTIMATORS[name].simulated else record_of(name, experiment) for name in shown]
+
+
+def _reference(answers: list[compare.Record]) -> str:
+    shown = [record["estimator"] for record in answers]
+    index = shown.index(start("reference")) if start("reference") in shown else 0
+    chosen = st.selectbox(
+        "Differences to", shown, index, key="reference", format_func=lambda name: NAMES[name][0], width=240
+    )
+    return str(chosen)
+
+
+def _downloads(experiment: Experiment, answers: list[compare.Record]) -> None:
+    name = f"compare_{experiment.llm.name or 'bare'}_{experiment.gpu.name}_{experiment.workload.seq_q}"
+    csv, json = export.to_csv(answers), export.to_json(answers)
+    st.download_button("Download CSV", csv, f"{name}.csv", "text/csv", on_click="ignore")
+    st.download_button("Download JSON", json, f"{name}.json", "application/json", on_click="ignore")
+
+
+def _cards(answers: list[compare.Record], reference: str, why_not: str) -> None:
+    base = next(record for record in answers if record["estimator"] == reference)
+    for column, record in zip(st.columns(len(answers)), answers, strict=True):
+        estimator = ESTIMATORS[record["estimator"]]
+        latency = record["latency_us"]
+        change = compare.difference(latency, base["latency_us"]) if record is not base else ""
+        column.metric(
+            f":{ACCENTS[estimator.name]}[**{estimator.title}**]",
+            compare.ABSENT if latency is None else f"{compare.digits(latency)} µs",
+            delta=f"{change} to {ESTIMATORS[reference].title}"
+            if change
+            else (why_not if latency is None else None),
+            delta_color="off",
+            delta_arrow="off",
+            help=estimator.about,
+            border=True,
+            height="stretch",
+        )
+
+
+def _charts(experiment: Experiment, answers: list[compare.Record]) -> None:
+    st.plotly_chart(bars.figure(answers, SHORT, _bars_title(answers)), key="bars", config=style.TOOLBAR)
+    curve = traffic.curve(experiment)
+    run = next(record for record in answers if record["estimator"] == "sim-fa")
+    point = None if run["dram_bytes"] is None else (experiment.workload.seq_kv, run["dram_bytes"])
+    axis = "Sequence length L = S (tokens)" if curve.sweeps_query else "K/V length S (tokens)"
+    chart = traffic_figure.figure(curve.points, curve.first_unfit_tokens, NAMES, point, axis)
+    st.plotly_chart(chart, key="traffic", config=style.TOOLBAR)
+    st.caption(
+        f"Effective L2 {experiment.gpu.l2.effective_bytes / 2**20:g} MiB "
+        f"({experiment.gpu.provenance['l2.effective_bytes'].source}). Shaded: K/V of one head does not fit."
+    )
+
+
+def _bars_title(answers: list[compare.Record]) -> str:
+    times = {record["estimator"]: record["latency_us"] for record in answers if record["latency_us"] is not None}
+    slowest, fastest = max(times, key=lambda n: times[n]), min(times, key=lambda n: times[n])
+    return (
+        f"{NAMES[slowest][0]} is slowest, {compare.digits(times[slowest] / times[fastest])} times "
+        f"{NAMES[fastest][0]}"
+    )
+
+
+def _pipeline(experiment: Experiment, given: dict[str, Any] | None, why_not: str) -> None:
+    st.subheader(f"Pipeline of SM {TIMELINE_SM}", divider="gray")
+    stale = given is None
+    kept = state.last_answer()
+    if stale and (kept is None or why_not.startswith("not modelled")):
+        st.info(why_not)
+        return
+    shown, answer = (experiment, given) if given is not None else kept  # type: ignore[misc]
+    if stale:
+        st.caption(f"Stale: this is {shown.words()}. {why_not}")
+    rows = answer["timeline"]
+    if not rows:
+        st.info(f"SM {TIMELINE_SM} ran no CTA: the grid is smaller than the GPU.")
+        return
+    view = st.segmented_control("View", list(_VIEWS), default="Start", key="view", label_visibility="collapsed")
+    ctas = len({row["cta"] for row in rows})
+    title = f"SM {TIMELINE_SM} ran {ctas} CTAs; drag to zoom, double-click for all of it"
+    window = gantt.window(rows, _VIEWS.get(view or "Start", 0.0))
+    chart = gantt.figure(rows, shown.gpu.sm.clock_hz, window, title, stale)
+    st.plotly_chart(chart, key="gantt", config=style.TOOLBAR)
+
+
+page()
+url.publish(DEFAULTS)

@@ -1,0 +1,41 @@
+"""What Streamlit keeps for us: the job board of the whole server, and each session's own memory."""
+
+import uuid
+from typing import Any
+
+import streamlit as st
+
+from dashboard import examples
+from dashboard.jobs import DONE, Job, JobBoard
+from presets.experiment import Experiment
+
+
+@st.cache_resource(show_spinner=False)
+def board() -> JobBoard:
+    """The one queue of simulations of this server."""
+    return JobBoard()
+
+
+def session_id() -> str:
+    """A name for this browser session; only the queue sees it."""
+    if "session_id" not in st.session_state:
+        st.session_state["session_id"] = uuid.uuid4().hex
+    return str(st.session_state["session_id"])
+
+
+def answer(key: str, job: Job | None) -> dict[str, Any] | None:
+    """The simulator's answer for a key: a finished job's, or the stored worked example."""
+    if job is not None and job.state == DONE:
+        return job.answer
+    return examples.answer_for(key)
+
+
+def remember(experiment: Experiment, given: dict[str, Any]) -> None:
+    """Keep the last simulated answer, to show it (marked stale) while the next one runs."""
+    st.session_state["last_answer"] = (experiment, given)
+
+
+def last_answer() -> tuple[Experiment, dict[str, Any]] | None:
+    """The last simulated experiment of this session and its answer."""
+    kept: tuple[Experiment, dict[str, Any]] | None = st.session_state.get("last_answer")
+    return kept

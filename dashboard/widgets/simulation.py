@@ -1,0 +1,111 @@
+"""The simulator's part of a page: start, progress, cancel, failure, each looking like what it is."""
+
+from typing import Any
+
+import streamlit as st
+
+from dashboard import state
+from dashboard.jobs import CANCELLED, FAILED, QUEUED, Job
+from presets.errors import NotModelled
+from presets.experiment import Experiment
+from simfa import coverage
+
+TIMELINE_SM = 0
+AUTOMATIC_LINES = 200_000_000  # some 20 s of simulating; longer runs wait for a click
+LINES_PER_S = 10_000_000  # a cautious pace of one core, for the forecast only
+
+
+STATUS_HEIGHT_PX = 62  # one height for every state, so that nothing jumps when a result arrives
+
+
+def simulation(experiment: Experiment) -> tuple[dict[str, Any] | None, str]:
+    """The simulator's answer if there is one, and otherwise one line that says why not yet."""
+    with st.container(height=STATUS_HEIGHT_PX, border=False, vertical_alignment="center"):
+        return _simulation(experiment)
+
+
+def _simulation(experiment: Experiment) -> tuple[dict[str, Any] | None, str]:
+    try:
+        coverage.check(experiment)
+    except NotModelled as reason:
+        st.caption(f"No cycle simulation: {reason}")
+        return None, str(reason)
+    key = coverage.answer_key(experiment, 0, TIMELINE_SM)
+    board = state.board()
+    job = board.get(key)
+    given = state.answer(key, job)
+    if given is not None:
+        state.remember(experiment, given)
+        st.caption(_simulated(given["record"], stored=job is None))
+        return given, ""
+    if job is None and coverage.line_requests(experiment) <= AUTOMATIC_LINES:
+        job = board.submit(key, experiment, TIMELINE_SM, state.session_id())
+    return None, _control(experiment, key, job)
+
+
+def _simulated(record: dict[str, Any], stored: bool) -> str:
+    lines, seconds = record["line_requests"] / 1e6, record["wall_s"]
+    how = "Worked example, stored with this version of the simulator" if stored else "Simulated"
+    return (
+        f"{how}: {record['cycles']:,} cycles, {lines:,.1f} million line requests in {seconds:.2f} s "
+        f"({lines / seconds:,.0f} million/s on one core)."
+    )
+
+
+def _control(experiment: Experiment, key: str, job: Job | None) -> str:
+    if job is not None and job.active:
+        _watch(key)
+        return "The simulation is running."
+    if job is not None and job.state == FAILED:
+        st.error(job.message)
+        _start_button(experiment, key, "Run again")
+        return "The simulation failed."
+    if job is not None and job.state == CANCELLED:
+        _start_button(experiment, key, "Run the simulation")
+        return "The simulation was cancelled."
+    _start_button(experiment, key, "Run the simulation")
+    return "Not simulated yet."
+
+
+def _start_button(experiment: Experiment, key: str, label: str) -> None:
+    lines = coverage.line_requests(experiment)
+    seconds = lines / LINES_PER_S
+    forecast = _duration(seconds)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if st.button(label, key=f"start-{key}"):
+            state.board().submit(key, experiment, TIMELINE_SM, state.session_id())
+            st.rerun()
+        st.caption(f"{lines / 1e6:,.0f} million line requests, about {forecast} on one core.")
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:,.0f} h"
+
+
+@st.fragment(run_every=0.5)
+def _watch(key: str) -> None:
+    """Progress of an active job; redraws itself twice a second and the page once the job is over."""
+    board = state.board()
+    job = board.get(key)
+    if job is None or not job.active:
+        st.rerun()
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.progress(min(job.progress, 1.0), text=_words(job))
+        if st.button("Cancel", key=f"cancel-{key}"):
+            board.cancel(key)
+            st.rerun()
+
+
+def _words(job: Job) -> str:
+    board = state.board()
+    if board.preparing:
+        return "Preparing the simulator: it is compiled once per machine, some 20 s."
+    if job.state == QUEUED:
+        return f"Waiting for a worker, position {board.position(job.key)} in the queue."
+    remaining = job.remaining_s()
+    rest = f", about {remaining:.0f} s to go" if remaining is not None else ""
+    again = f" (attempt {job.attempt}: {job.message})" if job.attempt > 1 else ""
+    return f"Simulating: {job.progress:.0%} of the CTAs retired, {job.elapsed_s():.0f} s{rest}{again}"

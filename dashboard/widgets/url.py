@@ -1,0 +1,52 @@
+"""The experiment in the URL: read once when a session opens, kept up to date after every change.
+
+Only known keys are read, each through the type of its default; anything else in a URL is ignored. Wrong values
+reach the same checks as typed ones, or fall back to the default where a widget could not even show them.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+Value = str | int | bool
+_KEY = "initial"
+
+
+def initial(
+    defaults: Mapping[str, Value], choices: Mapping[str, list[str]], largest: Mapping[str, int]
+) -> dict[str, Any]:
+    """What each widget starts with in this session: the URL's value as it was opened, or the default.
+
+    Widgets take it as their own default. Writing it into their state instead would race with the browser, which
+    can lose the first drawing of a widget to the next one and then report the widget's bare minimum back.
+    """
+    if _KEY not in st.session_state:
+        given = {key: st.query_params[key] for key in defaults if key in st.query_params}
+        st.session_state[_KEY] = {
+            key: _parse(given[key], key, default, choices, largest) if key in given else default
+            for key, default in defaults.items()
+        }
+    kept: dict[str, Any] = st.session_state[_KEY]
+    return kept
+
+
+def publish(defaults: Mapping[str, Value]) -> None:
+    """Write what differs from `defaults` into the URL."""
+    values = {key: st.session_state.get(key, default) for key, default in defaults.items()}
+    changed = {key: value for key, value in values.items() if value != defaults[key]}
+    wanted = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in changed.items()}
+    if dict(st.query_params) != wanted:
+        st.query_params.from_dict(wanted)
+
+
+def _parse(
+    given: str, key: str, default: Value, choices: Mapping[str, list[str]], largest: Mapping[str, int]
+) -> Value:
+    if isinstance(default, bool):
+        return given.lower() in ("true", "1", "yes")
+    if isinstance(default, int):
+        return int(given) if given.isascii() and given.isdigit() and 1 <= int(given) <= largest[key] else default
+    if key in choices and given not in choices[key]:
+        return default
+    return given[:2000]

@@ -1,0 +1,77 @@
+"""What the simulator can answer, and the identity of an answer; needs no compiled code.
+
+An answer depends on the experiment, the seed and the simulator's own sources, and on nothing else.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from presets.errors import NotModelled
+from presets.experiment import Experiment
+from presets.specs import CoalescerSpec, L2TimingSpec, TmaSpec
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """The preset sections that the simulator needs, all present."""
+
+    tma: TmaSpec
+    coalescer: CoalescerSpec
+    timing: L2TimingSpec
+
+
+def check(experiment: Experiment) -> Hardware:
+    """The hardware sections, or NotModelled with the reason why this experiment cannot be simulated."""
+    gpu, kernel = experiment.gpu, experiment.kernel
+    if gpu.tensor.instruction != "wgmma":
+        raise NotModelled(
+            f"not modelled on {gpu.name} yet: the simulator issues WGMMA, {gpu.title} runs {gpu.tensor.instruction}"
+        )
+    if kernel.instruction != "wgmma":
+        raise NotModelled(
+            f"{kernel.name} is not modelled yet: the simulator runs WGMMA kernels, it is built on "
+            f"{kernel.instruction}"
+        )
+    if gpu.tma is None or gpu.coalescer is None or gpu.l2_timing is None:
+        raise NotModelled(f"{gpu.name} lacks a section the simulator needs: tma, coalescer, l2_timing")
+    if gpu.dram.channels > gpu.l2.slices:
+        raise NotModelled(
+            f"dram.channels {gpu.dram.channels:,} exceeds l2.slices {gpu.l2.slices:,}: the simulator gives every "
+            "slice one channel, the others would stand idle"
+        )
+    need = kernel.shared_memory_bytes(experiment.llm.head_dim, experiment.precision_bytes)
+    ctas = kernel.pipeline.occupancy_ctas
+    if need > gpu.sm.cta_shared_memory_bytes or need * ctas > gpu.sm.shared_memory_bytes:
+        raise NotModelled(
+            f"the {kernel.name} tile does not fit: a CTA needs {need:,} B of shared memory at head dimension "
+            f"{experiment.llm.head_dim}, {ctas} per SM; {gpu.name} allows {gpu.sm.cta_shared_memory_bytes:,} B per "
+            f"CTA and {gpu.sm.shared_memory_bytes:,} B per SM"
+        )
+    return Hardware(gpu.tma, gpu.coalescer, gpu.l2_timing)
+
+
+def answer_key(experiment: Experiment, seed: int = 0, timeline_sm: int | None = None) -> str:
+    """Thirty-two hex digits that name the answer to one run: equal keys, equal cycles."""
+    text = f"{model_digest()}|{experiment.model_dump_json()}|{seed}|{timeline_sm}"
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+@cache
+def model_digest() -> str:
+    """Sixteen hex digits that change with any source file of the simulator."""
+    digest = hashlib.sha256()
+    root = Path(__file__).parent
+    for path in sorted(root.rglob("*.py")):
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def line_requests(experiment: Experiment) -> int:
+    """Lines that the TMA engines will request, from Eq. (2) without a mask: what a run's time goes by."""
+    work, tile = experiment.workload, experiment.kernel.tile
+    query_tiles = -(-work.seq_q // tile.query_rows)
+    rows = 2 * work.seq_q + 2 * query_tiles * work.seq_kv
+    row_bytes = experiment.llm.head_dim * experiment.precision_bytes
+    return work.batch * experiment.heads_q * rows * row_bytes // experiment.gpu.l2.line_bytes

@@ -1,0 +1,115 @@
+"""Background simulations: progress, cancel, sharing, the queue, and a worker that is killed."""
+
+import os
+import signal
+import time
+
+import pytest
+
+from dashboard.jobs import CANCELLED, DONE, FAILED, QUEUED, RUNNING, Job, JobBoard
+from presets.arguments import build
+
+PATIENCE_S = 180
+
+
+def wait_for(condition, what):
+    until = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < until, f"{what} did not happen within {PATIENCE_S} s"
+        time.sleep(0.02)
+
+
+def finish(job: Job) -> Job:
+    wait_for(lambda: not job.active, f"the end of {job.key}")
+    return job
+
+
+@pytest.fixture(scope="module")
+def board():
+    board = JobBoard()
+    wait_for(lambda: not board.preparing, "loading the compiled simulator")
+    return board
+
+
+def long_run(make_experiment):
+    """Some 70 million line requests: long enough to act on while it runs."""
+    return make_experiment("llama3.1-405b", seq=4096)
+
+
+def test_a_job_gives_the_same_numbers_as_a_direct_run(board, make_experiment):
+    from simfa import simulate
+
+    job = finish(board.submit("direct", make_experiment(seq=512), 0, "a"))
+    assert job.state == DONE and job.answer is not None
+    assert job.answer["record"]["cycles"] == simulate.run(make_experiment(seq=512)).result.extra["cycles"]
+    assert {row["row"] for row in job.answer["timeline"]} >= {"producer", "consumer 1", "consumer 2", "tensor core"}
+
+
+def test_it_runs_in_another_process(board, make_experiment):
+    job = finish(board.submit("process", make_experiment(seq=256), 0, "a"))
+    assert job.worker_pid not in (None, os.getpid())
+
+
+def test_two_sessions_that_ask_the_same_share_one_run(board, make_experiment):
+    first = board.submit("shared", make_experiment(seq=1024), 0, "a")
+    assert board.submit("shared", make_experiment(seq=1024), 0, "b") is first
+    assert finish(first).state == DONE
+    assert board.submit("shared", make_experiment(seq=1024), 0, "c") is first
+
+
+def test_progress_grows_and_a_cancel_takes_hold_at_once(board, make_experiment):
+    job = board.submit("cancelled", long_run(make_experiment), 0, "a")
+    wait_for(lambda: job.progress > 0.02, "progress")
+    seen = job.progress
+    wait_for(lambda: job.progress > seen, "more progress")
+    remaining = job.remaining_s()
+    assert remaining is not None and remaining > 0
+    board.cancel("cancelled")
+    assert finish(job).state == CANCELLED
+    assert job.answer is None and job.progress < 1
+
+
+def test_waiting_jobs_have_a_position_and_a_sessions_outdated_wish_is_dropped(board, make_experiment):
+    running = board.submit("running", long_run(make_experiment), 0, "a")
+    wait_for(lambda: running.state == RUNNING, "the start")
+    outdated = board.submit("outdated", make_experiment(seq=256), 0, "b")
+    other = board.submit("other", make_experiment(seq=384), 0, "c")
+    assert outdated.state == QUEUED
+    assert (board.position("outdated"), board.position("other"), board.position("running")) == (1, 2, 0)
+    wanted = board.submit("wanted", make_experiment(seq=640), 0, "b")
+    assert outdated.state == CANCELLED and board.position("other") == 1
+    board.cancel("running")
+    assert finish(other).state == DONE and finish(wanted).state == DONE
+
+
+def test_a_killed_worker_is_replaced_and_the_run_started_again(board, make_experiment):
+    job = board.submit("killed once", long_run(make_experiment), 0, "a")
+    wait_for(lambda: job.progress > 0.02, "progress")
+    os.kill(job.worker_pid, signal.SIGKILL)
+    assert finish(job).state == DONE
+    assert job.attempt == 2
+
+
+def test_a_worker_killed_twice_is_reported_and_the_queue_lives_on(board, make_experiment):
+    job = board.submit("killed twice", long_run(make_experiment), 0, "a")
+    for attempt in (1, 2):
+        wait_for(lambda attempt=attempt: job.attempt == attempt and job.progress > 0.02, "progress")
+        os.kill(job.worker_pid, signal.SIGKILL)
+        wait_for(lambda attempt=attempt: job.attempt > attempt or not job.active, "the loss being noticed")
+    assert finish(job).state == FAILED
+    assert "was killed" in job.message and "Run it again" in job.message
+    assert finish(board.submit("after", make_experiment(seq=256), 0, "a")).state == DONE
+
+
+def test_a_simulation_that_cannot_be_answered_fails_with_its_reason(board, make_experiment):
+    fp32 = make_experiment(seq=512, dtype="fp32")
+    job = finish(board.submit("too large a tile", fp32, 0, "a"))
+    assert job.state == FAILED and "does not fit" in job.message
+
+
+def test_a_failed_job_can_be_asked_for_again(board, make_experiment):
+    fp32 = make_experiment(seq=512, dtype="fp32")
+    first = finish(board.submit("again", fp32, 0, "a"))
+    small = build(fp32.llm, fp32.gpu, fp32.kernel, {}, seq_q=256, seq_kv=256)
+    second = finish(board.submit("again", small, 0, "a"))
+    assert first.state == FAILED and second.state == DONE

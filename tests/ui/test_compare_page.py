@@ -1,0 +1,143 @@
+"""The Compare page through AppTest: every state of it, without a browser."""
+
+import time
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.ui.conftest import ROOT
+
+CARDS = ("SimFA-python", "GenZ", "Sim-FA")
+
+
+@pytest.fixture
+def app():
+    """The app as a new session sees it."""
+    return AppTest.from_file(str(ROOT / "dashboard" / "app.py"), default_timeout=60).run()
+
+
+def latencies(app):
+    return [card.value for card in app.metric]
+
+
+def until_simulated(app):
+    until = time.monotonic() + 120
+    while latencies(app)[2] == "–":
+        assert time.monotonic() < until
+        time.sleep(0.2)
+        app.run()
+    return app
+
+
+def captions(app):
+    return " ".join(item.value for item in app.caption)
+
+
+def test_the_first_screen_is_a_worked_example_with_every_number(app):
+    assert not app.exception and not app.error
+    assert latencies(app) == ["295 µs", "278 µs", "442 µs"]
+    assert "Worked example" in captions(app)
+    table = app.table[0].value
+    assert list(table.columns) == ["SimFA-python", "GenZ-style ideal cache", "Sim-FA cycle simulation"]
+    assert "–" not in set(table["SimFA-python"])
+
+
+def test_the_closed_forms_answer_at_once_and_the_simulation_follows(app):
+    app.number_input(key="seq").set_value(1024).run()
+    assert latencies(app)[:2] == ["18.5 µs", "17.4 µs"]
+    until_simulated(app)
+    assert "Simulated: " in captions(app)
+
+
+def test_the_slider_sets_the_exact_length(app):
+    app.select_slider(key="seq_slider").set_value(512).run()
+    assert app.number_input(key="seq").value == 512
+    assert "512 tokens" in app.markdown[0].value
+
+
+def test_differences_go_to_the_chosen_reference(app):
+    app.selectbox(key="reference").set_value("genz").run()
+    assert app.table[0].value.loc["Latency, one layer (µs)", "SimFA-python"] == "295  (+6.3 %)"
+    assert app.table[0].value.loc["Latency, one layer (µs)", "GenZ-style ideal cache"] == "278"
+
+
+def test_the_peer_is_shown_on_request(app):
+    app.toggle(key="peer").set_value(True).run()
+    assert app.table[0].value.loc["DRAM traffic (MB)", "LLM-Viewer (peer)"].endswith("(x 51.6)")
+    assert "re-reads K/V per 128 rows" in " ".join(item.value for item in app.markdown)
+    app.selectbox(key="reference").set_value("llm-viewer").run()
+    app.toggle(key="peer").set_value(False).run()
+    assert app.selectbox(key="reference").value == "simfa-python" and not app.exception
+
+
+def test_gb10_shows_calmly_that_the_simulator_has_no_mma_sync_path(app):
+    app.selectbox(key="gpu").set_value("gb10").run()
+    assert not app.exception and not app.error
+    assert latencies(app)[2] == "–"
+    assert "not modelled on gb10 yet" in " ".join(item.value for item in app.info)
+    assert "cuTile FlashAttention 64 x 32" in app.markdown[0].value
+
+
+def test_a_long_run_waits_for_a_click_and_says_what_it_will_take(app):
+    app.number_input(key="seq").set_value(65_536).run()
+    assert [button.label for button in app.button if button.label == "Run the simulation"]
+    assert "million line requests, about" in captions(app)
+
+
+def test_a_bare_shape_has_no_layers_and_no_model_total(app):
+    app.selectbox(key="llm").set_value("bare").run()
+    assert "16 query and 16 KV heads of 128" in app.markdown[0].value
+    assert set(app.table[0].value.loc["Latency, all layers (ms)"]) == {"–"}
+
+
+def test_heads_that_do_not_divide_are_named_with_what_is_allowed(app):
+    app.selectbox(key="llm").set_value("bare").run()
+    app.number_input(key="heads_kv").set_value(5).run()
+    assert "multiple" in app.error[0].value and "1, 2, 4, 8, 16" in app.error[0].value
+    assert not app.exception
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("l2.byte=5", "Did you mean 'l2.bytes'"),
+        ("l2.bytes=-5", "greater than 0"),
+        ("l2.bytes", "KEY=VALUE"),
+        ("l2.bytes=3MHz", "is in bytes"),
+    ],
+)
+def test_a_wrong_what_if_is_answered_in_one_sentence(app, text, message):
+    app.text_area(key="set").set_value(text).run()
+    assert message in app.error[0].value
+    app.text_area(key="set").set_value("").run()
+    assert not app.error and latencies(app)[0] == "295 µs"
+
+
+def test_a_what_if_moves_the_regime(app):
+    app.number_input(key="seq").set_value(65_536).run()
+    assert app.table[0].value.loc["Cache regime", "SimFA-python"] == "realistic"
+    app.text_area(key="set").set_value("l2.bytes=100MiB").run()
+    assert app.table[0].value.loc["Cache regime", "SimFA-python"] == "ideal"
+
+
+def test_decode_is_marked_as_outside_the_validated_range(app):
+    app.toggle(key="split").set_value(True).run()
+    app.number_input(key="seq").set_value(1).run()
+    assert "decode" in app.warning[0].value
+    assert not app.exception
+
+
+def test_a_link_restores_the_experiment_and_ignores_what_it_does_not_know():
+    app = AppTest.from_file(str(ROOT / "dashboard" / "app.py"), default_timeout=60)
+    for key, value in {"llm": "llama3-70b", "seq": "512", "batch": "-3", "gpu": "<b>", "bogus": "1"}.items():
+        app.query_params[key] = value
+    app.run()
+    assert not app.exception
+    assert (
+        app.markdown[0].value == "#### Llama 3 70B, 512 tokens, batch 1, FP16, NVIDIA H800 SXM5, FlashAttention-3"
+    )
+
+
+def test_the_pipeline_shows_the_last_run_as_stale_while_the_next_one_is_missing(app):
+    app.number_input(key="seq").set_value(65_536).run()
+    assert "Stale: this is Llama 3 8B, 4,096 tokens" in captions(app)
