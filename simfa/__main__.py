@@ -1,4 +1,4 @@
-"""`python -m simfa run`: simulate one or more experiments without Streamlit, as JSON or a short line each."""
+"""`python -m simfa`: simulate experiments and run validation studies, without Streamlit."""
 
 import argparse
 import json
@@ -10,7 +10,7 @@ from presets.arguments import Parser, add_experiment_options, experiments, print
 from presets.errors import NotModelled, PresetError
 from presets.experiment import Experiment
 from presets.record import to_record
-from simfa import simulate, timeline
+from simfa import simulate, timeline, validate_command
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -18,8 +18,13 @@ def main(argv: list[str] | None = None) -> int:
     parser = Parser(prog="python -m simfa", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     _add_run(commands.add_parser("run", help="simulate FlashAttention on a whole GPU"))
+    studies = commands.add_parser("validate", help="the simulator's parts against public measurements")
+    validate_command.add_arguments(studies)
+    studies.set_defaults(run=validate_command.run)
     try:
-        return run(parser.parse_args(argv))
+        args = parser.parse_args(argv)
+        status: int = args.run(args)
+        return status
     except PresetError as error:
         print(error, file=sys.stderr)
         return 2
@@ -35,6 +40,7 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--timeline-sm", type=int, default=0, help="the SM to observe (default 0)")
     parser.add_argument("--json", action="store_true", help="print JSON records")
     parser.add_argument("--quiet", action="store_true", help="no progress on standard error")
+    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

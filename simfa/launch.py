@@ -4,10 +4,10 @@ import numpy as np
 
 from presets.errors import NotModelled
 from presets.experiment import Experiment
-from presets.specs import L2TimingSpec, TmaSpec
+from presets.specs import GpuSpec, L2TimingSpec, TmaSpec
 from simfa.coverage import Hardware, check
 from simfa.engine import dispatch, events, machine, opcodes, probe, threads, tma
-from simfa.memory import coalescer, hashing, l2, path
+from simfa.memory import coalescer, hashing, l2, path, remote_copy
 from simfa.memory.dram import TICKS
 from simfa.trace import fa3
 from simfa.trace.bubbles import softmax_cycles
@@ -156,7 +156,7 @@ def _memory(experiment: Experiment, hardware: Hardware, seed: int) -> path.Memor
     units = -(-sms // share)
     unit = np.arange(sms, dtype=np.int64) // share if share > 1 else np.full(sms, -1, np.int64)
     return path.Memory(
-        l2.make_l2(_l2_config(experiment, hardware.timing)),
+        l2.make_l2(l2_config(experiment.gpu, hardware.timing, seed)),
         coalescer.make_table(units),
         unit,
         _partitions(sms, hardware.timing.partitions, seed),
@@ -170,8 +170,8 @@ def _partitions(sms: int, partitions: int, seed: int) -> np.ndarray:
     return np.repeat(np.random.default_rng(seed).permutation(pairs), 2)[:sms].astype(np.int64)
 
 
-def _l2_config(experiment: Experiment, timing: L2TimingSpec) -> np.ndarray:
-    gpu = experiment.gpu
+def l2_config(gpu: GpuSpec, timing: L2TimingSpec, seed: int) -> np.ndarray:
+    """The L2 and DRAM of a GPU as a CONFIG record, times in SM cycles and ticks."""
     cache, dram, cycle_s = gpu.l2, gpu.dram, 1 / gpu.sm.clock_hz
     sets = cache.bytes // (cache.line_bytes * cache.slices * timing.ways)
     if sets < 1:
@@ -190,5 +190,8 @@ def _l2_config(experiment: Experiment, timing: L2TimingSpec) -> np.ndarray:
         dram.channels,
         round(cache.line_bytes / dram.channel_bandwidth_bytes_per_s / cycle_s * TICKS),
         round(dram.latency_s / cycle_s * TICKS),
+        round(timing.remote_copy_probability * remote_copy.SCALE),
+        int(timing.remote_copy_way_share * timing.ways),
+        seed,
     )
     return config

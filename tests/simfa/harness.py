@@ -14,7 +14,7 @@ import numpy as np
 from simfa import simulate, stats
 from simfa.engine import dispatch, events, loop, machine, probe, threads, tma
 from simfa.isa import Program
-from simfa.memory import coalescer, hashing, l2, path
+from simfa.memory import coalescer, hashing, l2, path, remote_copy
 from simfa.memory.dram import TICKS
 
 LINE = 128
@@ -46,6 +46,8 @@ class Tiny:
     dram_channels: int = 1
     dram_line_cycles: float = 0
     dram_latency_cycles: int = 0
+    remote_copy_probability: float = 0.0
+    remote_copy_way_share: float = 1.0
     sms_per_coalescer: int = 1
 
 
@@ -172,6 +174,9 @@ def memory(gpu: Tiny) -> path.Memory:
         gpu.dram_channels,
         round(gpu.dram_line_cycles * TICKS),
         gpu.dram_latency_cycles * TICKS,
+        round(gpu.remote_copy_probability * remote_copy.SCALE),
+        int(gpu.remote_copy_way_share * gpu.ways),
+        0,
     )
     near = np.array(gpu.sm_partitions or (0,) * gpu.sms, np.int64)
     units = coalescer.make_table(-(-gpu.sms // share))
