@@ -14,4 +14,8 @@ from dashboard import state  # noqa: E402
 st.set_page_config(page_title="Sim-FA", layout="wide", initial_sidebar_state="expanded")
 st.html("<style>.stMainBlockContainer { padding-top: 2.6rem; padding-bottom: 2rem; }</style>")
 state.board()  # starts the worker processes while the first page is drawn
-st.navigation([st.Page("pages/compare.py", title="Compare", default=True)], position="top").run()
+PAGES = [
+    st.Page("pages/compare.py", title="Compare", default=True),
+    st.Page("pages/presets.py", title="Presets"),
+]
+st.navigation(PAGES, position="top").run()
