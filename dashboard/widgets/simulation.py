@@ -15,7 +15,7 @@ AUTOMATIC_LINES = 200_000_000  # some 20 s of simulating; longer runs wait for a
 LINES_PER_S = 10_000_000  # a cautious pace of one core, for the forecast only
 
 
-STATUS_HEIGHT_PX = 62  # one height for every state, so that nothing jumps when a result arrives
+STATUS_HEIGHT_PX = 50  # one height for every state, so that nothing jumps when a result arrives
 
 
 def simulation(experiment: Experiment) -> tuple[dict[str, Any] | None, str]:

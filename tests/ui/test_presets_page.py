@@ -10,7 +10,7 @@ def opened(**query):
     for key, value in query.items():
         app.query_params[key] = value
     app.run()
-    return app.switch_page("pages/presets.py").run()
+    return app.switch_page("views/presets.py").run()
 
 
 def test_every_value_has_a_label_and_a_source():
