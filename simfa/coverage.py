@@ -58,15 +58,24 @@ def answer_key(experiment: Experiment, seed: int = 0, timeline_sm: int | None = 
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-@cache
 def model_digest() -> str:
     """Sixteen hex digits that change with any source of the simulator; commands and studies change no answer."""
+    return _digest(with_studies=False)
+
+
+def study_digest() -> str:
+    """As `model_digest`, with the validation studies."""
+    return _digest(with_studies=True)
+
+
+@cache
+def _digest(with_studies: bool) -> str:
     digest = hashlib.sha256()
     root = Path(__file__).parent
     for path in sorted(root.rglob("*.py")):
-        if "validation" in path.parts or path.name.endswith(("_command.py", "__main__.py")):
-            continue
-        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+        command = path.name.endswith(("_command.py", "__main__.py"))
+        if not command and (with_studies or "validation" not in path.parts):
+            digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:16]
 
 

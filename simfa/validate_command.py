@@ -26,26 +26,11 @@ def run(args: argparse.Namespace) -> int:
             raise PresetError(f"--study: {unknown('study', name, STUDIES)}")
     studies = [STUDIES[name]() for name in names]
     if args.json:
-        print_json([_record(study, args.points) for study in studies])
+        print_json([study.record() if args.points else study.summary() for study in studies])
         return 0
     for study in studies:
         _print(study, args.points)
     return 0
-
-
-def _record(study: Study, with_points: bool) -> dict[str, object]:
-    points = [
-        {
-            "label": point.label,
-            "reference": point.reference,
-            "model": point.model,
-            "unit": point.unit,
-            "error_pct": point.error_pct,
-            "fitted": point.fitted,
-        }
-        for point in study.points
-    ]
-    return study.summary() | ({"all_points": points} if with_points else {})
 
 
 def _print(study: Study, with_points: bool) -> None:

@@ -45,13 +45,16 @@ def study(gpu: GpuSpec | None = None, sizes_mib: Sequence[float] = WORKING_SETS_
         fitted = {point[0] for point in _fit_points(logged)}
         for size, cycles in dict.fromkeys(nearest(logged, wanted) for wanted in sizes_mib):
             model = l2_cycles(gpu, round(size * 2**20), seed) + overhead
-            points.append(Point(f"{access}, {size:.2f} MiB", cycles, model, "cycles", size in fitted))
+            label = f"{access}, {size:.2f} MiB"
+            points.append(Point(label, cycles, model, "cycles", size in fitted, access, size))
     return Study(
         "tma-latency",
         "TMA and plain-load latency against working set (Fig. 3)",
         "NVIDIA-Hopper-Benchmark, tma_lat_random logs, H800 PCIe",
         "load_path_cycles and mbarrier_wait_cycles, on every second size from 1 to 20 MiB",
         points,
+        "The paper reports 5.45 % (worst 12.73 %) for TMA on ten working sets of its own machine.",
+        "Working set (MiB)",
     )
 
 
