@@ -21,7 +21,7 @@ def app():
 def opened():
     """The page as a new session sees it."""
     app = AppTest.from_file(str(ROOT / "dashboard" / "app.py"), default_timeout=60).run()
-    return app.switch_page("pages/measured.py").run()
+    return app.switch_page("views/measured.py").run()
 
 
 def upload(app, *names, contents=None):
@@ -105,8 +105,8 @@ def test_what_files_do_not_say_is_asked_once_and_stays_in_the_table(app):
     row = app.data_editor[0].value.iloc[0]
     assert (row["gpu"], row["heads_q"], row["head_dim"], row["seq_q"]) == ("gb10", 8, 64, 4096)
     assert "1 kernel of your files" in markdown(app)
-    app.switch_page("pages/compare.py").run()
-    app.switch_page("pages/measured.py").run()
+    app.switch_page("views/compare.py").run()
+    app.switch_page("views/measured.py").run()
     assert app.data_editor[0].value.iloc[0]["seq_q"] == 4096 and "1 kernel of your files" in markdown(app)
 
 

@@ -1,16 +1,8 @@
 """Measured: profiler files, or public measurements, against the estimators, with errors people can cite."""
 
-import runpy
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
-
-# Before the first session has run app.py, Streamlit takes the folder `pages` for its own older kind of pages and
-# starts this file alone when its address is opened directly. Then the app is what has to run.
-if "app_runs" not in st.session_state:
-    runpy.run_path(str(Path(__file__).parents[1] / "app.py"), run_name="__main__")
-    st.stop()
 
 from dashboard import export
 from dashboard.catalog import ESTIMATORS
