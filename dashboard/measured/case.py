@@ -123,7 +123,7 @@ def settings_of(text: str) -> dict[str, str]:
     return parse_settings([pair for pair in re.split(r"[;\n]", text) if pair.strip()])
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=16_384)
 def experiment(match: Match, clock_hz: float | None) -> Experiment:
     """The experiment of a match, at the measured clock where one is given. Raises PresetError."""
     if match.missing():

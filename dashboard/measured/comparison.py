@@ -114,7 +114,7 @@ def closed_record(name: str, case: Case, measured_clock: bool) -> Mapping[str, A
     return _closed(name, case.match, case.clock_hz if measured_clock else None)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=65_536)
 def _closed(name: str, match: Match, clock_hz: float | None) -> Mapping[str, Any]:
     return record_of(name, experiment(match, clock_hz))
 

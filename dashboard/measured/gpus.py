@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from dashboard.measured.case import preset
 from presets import loader
 from presets.specs import GpuSpec
 
@@ -27,7 +28,7 @@ def find(device: str, compute_capability: str = "") -> tuple[str, str]:
     if not fitting:
         return "", f"no preset for {device}; the nearest is {', '.join(same_chip)}, another board"
     name = fitting[0]
-    stated = loader.load(GpuSpec, name).compute_capability
+    stated = preset(GpuSpec, name, "gpu").compute_capability
     if compute_capability and compute_capability != stated:
         return "", f"{device} reports compute capability {compute_capability}, the preset {name} has {stated}"
     if not form and same_chip[name] == "sxm":
@@ -38,7 +39,7 @@ def find(device: str, compute_capability: str = "") -> tuple[str, str]:
 def _by_capability(compute_capability: str) -> tuple[str, str]:
     if not compute_capability:
         return "", "the file does not name the GPU"
-    known = [n for n in _presets() if loader.load(GpuSpec, n).compute_capability == compute_capability]
+    known = [n for n in _presets() if preset(GpuSpec, n, "gpu").compute_capability == compute_capability]
     if len(known) == 1:
         return known[0], f"GPU {known[0]}: the only preset of compute capability {compute_capability}; check it"
     if known:
@@ -51,7 +52,7 @@ def _presets() -> dict[str, tuple[str, str]]:
     """Chip and form of every shipped GPU preset, from its name and title."""
     found = {}
     for name in loader.names(GpuSpec):
-        title = loader.load(GpuSpec, name).title
+        title = preset(GpuSpec, name, "gpu").title
         chip = _CHIP.search(name)
         found[name] = (chip.group() if chip else name, _form(_words(name) | _words(title)))
     return found

@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import median
 from typing import Any
 
@@ -31,11 +32,12 @@ class Group:
     block: Dims | None
     launches: tuple[Launch, ...]
 
-    @property
+    @cached_property
     def attention(self) -> bool:
         """Whether the name is that of an attention forward kernel."""
         return is_attention(self.kernel)
 
+    @cached_property
     def total_us(self) -> float:
         """Time of all launches together, for ordering."""
         return sum(launch.duration_ns or 0.0 for launch in self.launches) / 1e3
@@ -52,7 +54,7 @@ def groups(launches: Iterable[Launch]) -> list[Group]:
     for launch in launches:
         found.setdefault(_key(launch), []).append(launch)
     made = [_group(key, members) for key, members in found.items()]
-    return sorted(made, key=lambda group: (not group.attention, -group.total_us()))
+    return sorted(made, key=lambda group: (not group.attention, -group.total_us))
 
 
 def _key(launch: Launch) -> tuple[Any, ...]:

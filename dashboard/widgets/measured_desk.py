@@ -66,7 +66,7 @@ class Desk:
     def groups(self) -> list[Group]:
         """All kernels of all profiler exports, attention first."""
         found = [group for entry in self.entries if entry.loaded for group in entry.loaded.groups]
-        return sorted(found, key=lambda group: (not group.attention, -group.total_us()))
+        return sorted(found, key=lambda group: (not group.attention, -group.total_us))
 
     def ready(self) -> list[Case]:
         """The cases that came as such: rows of plain tables, and of saved records."""
@@ -88,10 +88,15 @@ class Desk:
         """Whether a person, or else the proposal, takes the case into the comparison."""
         return bool(self.edits.get(case_id, {}).get(edits.USE, proposed))
 
+    def proposed(self) -> set[str]:
+        """The kernels compared unless a person says otherwise: attention by name, the LISTED longest of them."""
+        return {group.id for group in [group for group in self.groups() if group.attention][:LISTED]}
+
     def chosen(self) -> list[Case]:
         """The cases to compare, with a person's edits."""
+        proposed = self.proposed()
         found = [case for case in self.ready() if self.uses(case.id, True)]
-        found += [self.case(group) for group in self.groups() if self.uses(group.id, group.attention)]
+        found += [self.case(group) for group in self.groups() if self.uses(group.id, group.id in proposed)]
         return [edits.edited(case, self.edits.get(case.id, {})) for case in found]
 
     def has_files(self) -> bool:

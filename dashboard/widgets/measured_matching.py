@@ -65,7 +65,9 @@ def _listed(desk: Desk, wanted: str, only: bool) -> list[Case]:
     named = [group for group in groups if wanted in f"{group.kernel} {group.file}".lower()]
     total = len(matching_text) + len(named)
     if total > LISTED:
-        st.caption(f"The first {LISTED} of {total:,} kernels, longest first. Filter to see the others.")
+        st.caption(
+            f"The first {LISTED} of {total:,} kernels, longest first; those are compared. Filter to choose others."
+        )
     room = max(0, LISTED - len(matching_text))
     return (matching_text + [desk.case(group) for group in named[:room]])[:LISTED]
 
@@ -76,8 +78,8 @@ def _table(desk: Desk, cases: list[Case]) -> None:
     key = "measured_table_" + hashlib.sha256(f"{ids}|{desk.warm_up}|{desk.generation}".encode()).hexdigest()[:12]
     if key not in desk.shown or key not in st.session_state:
         current = [edits.edited(case, desk.edits.get(case.id, {})) for case in cases]
-        proposed = {group.id: group.attention for group in desk.groups()}
-        chosen = [case.id for case in cases if desk.uses(case.id, proposed.get(case.id, True))]
+        proposed, ready = desk.proposed(), {case.id for case in desk.ready()}
+        chosen = [case.id for case in cases if desk.uses(case.id, case.id in proposed or case.id in ready)]
         desk.shown = {key: edits.frame(current, chosen)}
     before: pd.DataFrame = desk.shown[key]
     after = st.data_editor(
