@@ -111,10 +111,18 @@ class Case(Section):
         """Kernel and workload, for axes, tables and sentences."""
         return f"{self.title}, {self.match.shape()}"
 
+    @property
+    def no_preset(self) -> str:
+        """Why no GPU preset is this device's; empty where there is one, or where the file leaves it open."""
+        closed = ("no preset", "another", "is a slice", "reports compute capability")
+        if self.match.gpu:
+            return ""
+        return next((reason for reason in self.reasons if any(word in reason for word in closed)), "")
+
     def experiment(self, measured_clock: bool) -> Experiment:
         """What the estimators are asked; PresetError says what is missing or wrong."""
-        if self.why_not:
-            raise PresetError(self.why_not)
+        if self.why_not or self.no_preset:
+            raise PresetError(self.why_not or self.no_preset)
         return experiment(self.match, self.clock_hz if measured_clock else None)
 
 

@@ -93,11 +93,14 @@ def edited(case: Case, edits: Mapping[str, Any]) -> Case:
 
 def missing(cases: Iterable[Case]) -> dict[str, int]:
     """What is still needed before an estimator can answer: field -> number of cases."""
-    counts = dict.fromkeys(NEEDED, 0)
-    for case in cases:
-        for field in NEEDED:
-            counts[field] += not case.why_not and not getattr(case.match, field)
+    kept = list(cases)
+    counts = {field: sum(lacks(case, field) for case in kept) for field in NEEDED}
     return {field: count for field, count in counts.items() if count}
+
+
+def lacks(case: Case, field: str) -> bool:
+    """Whether a person could make the case comparable by giving this field; not so on a GPU without a preset."""
+    return not (case.why_not or case.no_preset or getattr(case.match, field))
 
 
 def _plain(name: str, value: Any) -> Any:

@@ -25,7 +25,9 @@ class Loaded:
     def words(self) -> str:
         """What the file turned out to hold."""
         if self.record is not None:
-            return f"a saved comparison of {_count(len(self.record.cases), 'kernel')}"
+            stored = len(self.record.answers())
+            more = f", {_count(stored, 'simulated answer')} as stored in it" if stored else ""
+            return f"a saved comparison of {_count(len(self.record.cases), 'kernel')}{more}"
         if self.cases:
             return f"a table of {_count(len(self.cases), 'measured point')}"
         launches = sum(len(group.launches) for group in self.groups)

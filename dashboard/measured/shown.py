@@ -51,6 +51,8 @@ def _start(row: Row, what: Quantity) -> dict[str, Any]:
         "Clock (MHz)": row["clock_mhz"],
         f"Measured ({what.unit})": row["measured"] * what.scale,
     }
+    if what.key == "latency_us":
+        line["Spread (%)"] = row["spread_pct"]
     line["Counter"] = row["measured_source"] + kind.get(row["measured_kind"], "")
     return line
 
@@ -63,6 +65,8 @@ def errors_format(table: pd.DataFrame) -> dict[str, Any]:
             formats[name] = _signed
         elif name == "Clock (MHz)":
             formats[name] = "{:,.0f}"
+        elif name == "Spread (%)":
+            formats[name] = "{:.1f}"
         elif name.endswith(("(µs)", "(MB)")):
             formats[name] = _three
     return formats

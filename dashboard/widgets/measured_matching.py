@@ -140,7 +140,7 @@ def _fill_in(desk: Desk) -> None:
             else:
                 value = st.number_input(label, 1, MAX_LENGTH, None, key=key, width=190)
             if value is not None:
-                lacking = [case.id for case in chosen if not case.why_not and not getattr(case.match, field)]
+                lacking = [case.id for case in chosen if edits.lacks(case, field)]
                 desk.edits = edits.merged(desk.edits, {case: {field: value} for case in lacking})
                 desk.generation += 1  # the table is drawn anew with the values in it
                 st.rerun()

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from dashboard.measured import edits, gallery
-from dashboard.measured.case import Case
+from dashboard.measured.case import Case, Match
 from presets.errors import PresetError
 
 
@@ -60,3 +60,15 @@ def test_what_is_missing_is_counted_per_field() -> None:
     bare = [case.model_copy(update={"match": case.match.model_copy(update={"head_dim": None})}) for case in some()]
     assert edits.missing(bare) == {"head_dim": 3}
     assert edits.missing(some()) == {}
+
+
+def test_nothing_is_asked_for_a_gpu_without_a_preset_until_a_person_chooses_one() -> None:
+    case = some()[0].model_copy(
+        update={"match": Match(head_dim=128), "reasons": ("no preset for NVIDIA B200; there are gb10",)}
+    )
+    assert edits.missing([case]) == {}
+    with pytest.raises(PresetError, match="no preset for NVIDIA B200"):
+        case.experiment(True)
+    assert edits.missing([edits.edited(case, {"gpu": "h800"})]) == {"heads_q": 1, "seq_q": 1}
+    open_ = case.model_copy(update={"reasons": ("compute capability 9.0 fits h100-sxm, h800; choose one",)})
+    assert "gpu" in edits.missing([open_])
