@@ -38,6 +38,7 @@ llama3-8b,,,,h100-sxm,4096,,1,none,fp16,,1500,412.5,,98000000,an example: replac
 )
 MAX_ROWS = 10_000
 SHOWN_ERRORS = 5
+_HEAD_BYTES = 2**16
 _LARGEST = {"heads_q": 2**31 - 1, "heads_kv": 2**31 - 1, "head_dim": 1024, "batch": 65_536}
 
 Cells = Mapping[str, str]
@@ -46,8 +47,8 @@ Cells = Mapping[str, str]
 def recognise(data: bytes) -> bool:
     """Whether the first row is that of a plain table: `seq`, and one of the measured columns."""
     try:
-        header = _header(_lines(data, "")[:1])[0]
-    except Refused:
+        header = _header(_lines(data[:_HEAD_BYTES], "")[:1])[0]
+    except (Refused, csv.Error):
         return False
     return "seq" in header and any(name in header for name in VALUES)
 
@@ -55,7 +56,10 @@ def recognise(data: bytes) -> bool:
 def read(data: bytes, name: str) -> list[Case]:
     """The cases of a plain table. Raises Refused with one line per error, the first few of them."""
     lines = _lines(data, name)
-    header, delimiter = _header(lines)
+    try:
+        header, delimiter = _header(lines)
+    except csv.Error as error:
+        raise Refused(f"{name}, line 1: cannot be read: {error}") from None
     unknown_columns = [column for column in header if column not in COLUMNS]
     errors = [f"{name}, line 1: {unknown('column', column, COLUMNS)}" for column in unknown_columns]
     errors += [f"{name}, line 1: column '{n}' occurs twice" for n in sorted(set(header)) if header.count(n) > 1]
