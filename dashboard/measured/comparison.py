@@ -141,7 +141,7 @@ def _rows(case: Case, asked: Experiment, name: str, record: Mapping[str, Any] | 
                 "eq2_bytes": record.get("l2_bytes") if record and quantity.key == "l2_bytes" else None,
                 "regime": record.get("regime") if record else None,
                 "bottleneck": record.get("bottleneck") if record else None,
-                "remark": why or (remark if estimated is not None else "this estimator has no such quantity"),
+                "remark": why or (remark if estimated is not None else "no such quantity"),
             }
         )
     return found

@@ -65,7 +65,9 @@ def curve(family: Family) -> pd.DataFrame:
     measured = [case.match.seq_q or 1 for case in family.cases]
     ends = min(SHORTEST, *measured), max(LONGEST, *measured)
     spaced = np.geomspace(*ends, POINTS).round().astype(np.int64)
-    lengths = np.unique(np.concatenate([np.maximum(spaced // 128 * 128, ends[0]), np.array(measured, np.int64)]))
+    edge = boundary(family)  # both sides of it, so that the step is drawn upright
+    named = [*measured, *(n for n in (edge - 1, edge) if ends[0] <= n <= ends[1])]
+    lengths = np.unique(np.concatenate([np.maximum(spaced // 128 * 128, ends[0]), np.array(named, np.int64)]))
     changes = {"L": lengths, "S": lengths} if family.sweeps_query else {"S": lengths}
     closed = simfa_python.sweep(asked, **changes)
     columns = ("l2_bytes", "dram_bytes", "dram_ideal_bytes")

@@ -35,7 +35,8 @@ def errors(found: Comparison, key: str, names: Sequence[str]) -> pd.DataFrame:
         if row["estimator"] == names[0]:
             line |= {"Regime": row["regime"] or ABSENT, "Bottleneck": said(row["bottleneck"])}
         if row["remark"]:
-            line["Remark"] = "; ".join(filter(None, dict.fromkeys((line.get("Remark", ""), row["remark"]))))
+            remark = row["remark"] if row["estimated"] is not None else f"{short}: {row['remark']}"
+            line["Remark"] = "; ".join(filter(None, dict.fromkeys((line.get("Remark", ""), remark))))
     made = pd.DataFrame(list(table.values())).dropna(axis="columns", how="all")
     numbers = [name for name in made if name.endswith(("(µs)", "(MB)", "(%)", "(MHz)"))]
     made = made.astype(dict.fromkeys(numbers, "float64"))

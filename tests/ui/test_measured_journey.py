@@ -145,7 +145,7 @@ def test_a_kernel_name_with_markup_is_shown_as_text(measured):
     ("width", "dark"),
     [
         (1280, False),
-        (1920, True),
+        pytest.param(1920, True, marks=pytest.mark.slow),
         pytest.param(1280, True, marks=pytest.mark.slow),
         pytest.param(1920, False, marks=pytest.mark.slow),
     ],
@@ -156,6 +156,7 @@ def test_the_gallery_fits_and_does_not_scroll_sideways(measured, width, dark):
     screenshot(page, f"measured-gallery-{width}-{'dark' if dark else 'light'}")
 
 
+@pytest.mark.slow  # the page's own tests hold the same without a browser
 def test_two_browsers_see_their_own_files_only(measured):
     first, second = measured(), measured()
     upload(first, GB10)
