@@ -72,7 +72,7 @@ CONSTRAINTS = (
     Constraint(ACT, ACT, _PSEUDO_CHANNEL, ("nRRDS",)),
     Constraint(ACT, ACT, _PSEUDO_CHANNEL, ("nFAW",), window=4),
     Constraint(PRE, PRE, _PSEUDO_CHANNEL, ("nPPD",)),
-    # Columns: the data bus of a pseudo-channel and the slower paths inside a group and between SIDs.
+    # Columns: the data bus of a pseudo-channel and the slower paths inside a group and, for reads, between SIDs.
     Constraint(RD, RD, _PSEUDO_CHANNEL, ("nBL",)),
     Constraint(RD, RD, _SID, ("nCCDS",)),
     Constraint(RD, RD, _GROUP, ("nCCDL",)),
@@ -80,7 +80,6 @@ CONSTRAINTS = (
     Constraint(WR, WR, _PSEUDO_CHANNEL, ("nBL",)),
     Constraint(WR, WR, _SID, ("nCCDS",)),
     Constraint(WR, WR, _GROUP, ("nCCDL",)),
-    Constraint(WR, WR, (OTHER_SID,), ("nCCDR",)),
     Constraint(RD, WR, _PSEUDO_CHANNEL, ("nRTW",)),
     Constraint(WR, RD, _PSEUDO_CHANNEL, (*_WRITE_DATA, "nWTRS")),
     Constraint(WR, RD, _GROUP, (*_WRITE_DATA, "nWTRL")),

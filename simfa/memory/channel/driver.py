@@ -2,7 +2,7 @@
 
 A request is `accesses` consecutive blocks. Closed loop: as many requests as allowed are in the FIFO or the
 channel, and each completion lets the next one in at once. Open loop: a request enters at its arrival tick. A read
-is complete when its last data have arrived, a write when its last command has issued.
+is complete when its last data have arrived, a write, being posted, when the write queue has taken its last access.
 """
 
 from typing import NamedTuple
@@ -11,8 +11,8 @@ import numpy as np
 
 from simfa.engine.jit import inlined_kernel, kernel
 from simfa.memory.channel import controller
-from simfa.memory.channel.controller import ACCEPTED, MERGED, REFUSED
-from simfa.memory.channel.queues import NONE, WRITES
+from simfa.memory.channel.controller import FORWARDED, REFUSED
+from simfa.memory.channel.queues import NONE, READS, WRITES
 from simfa.memory.channel.scheduler import FAR
 
 FINISHED, STUCK = range(2)
@@ -96,20 +96,18 @@ def _send(channel, stream, now):
         if answer == REFUSED:
             return
         progress["sent"] += 1
-        if answer == MERGED:
-            _access_done(stream, request, now, 1)
-        elif answer != ACCEPTED:
-            _access_done(stream, request, controller.data_at(channel, now + 1), 0)
+        if kind == WRITES:
+            _access_done(stream, request, now, True)
+        elif answer == FORWARDED:
+            _access_done(stream, request, controller.data_at(channel, now + 1), False)
 
 
 @inlined_kernel
 def _served(channel, stream, entry, now):
     """A column command has issued for an access."""
-    if entry["kind"] == WRITES:
-        _access_done(stream, entry["request"], now, 1)
-    else:
+    if entry["kind"] == READS:
         done = controller.data_at(channel, now + channel.control[0]["read_ticks"])
-        _access_done(stream, entry["request"], done, 0)
+        _access_done(stream, entry["request"], done, False)
 
 
 @inlined_kernel
