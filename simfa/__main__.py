@@ -10,7 +10,7 @@ from presets.arguments import Parser, add_experiment_options, experiments, print
 from presets.errors import NotModelled, PresetError
 from presets.experiment import Experiment
 from presets.record import to_record
-from simfa import simulate, timeline
+from simfa import dram_command, simulate, timeline
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -18,8 +18,10 @@ def main(argv: list[str] | None = None) -> int:
     parser = Parser(prog="python -m simfa", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     _add_run(commands.add_parser("run", help="simulate FlashAttention on a whole GPU"))
+    dram_command.add_arguments(commands.add_parser("dram", help="drive one DRAM channel alone"))
     try:
-        return run(parser.parse_args(argv))
+        args = parser.parse_args(argv)
+        return dram_command.run(args) if args.command == "dram" else run(args)
     except PresetError as error:
         print(error, file=sys.stderr)
         return 2

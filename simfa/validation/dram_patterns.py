@@ -6,7 +6,7 @@ by access: `fingerprint` is its check.
 
 import hashlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -30,7 +30,7 @@ class Pattern:
     requests: Requests
     mapping: str = "M1"
     outstanding: int = 32
-    groups: np.ndarray | None = None
+    groups: np.ndarray = field(default_factory=lambda: np.zeros(0, str))
 
 
 def _reads(address: np.ndarray, size_bytes: int, arrival: np.ndarray | None = None) -> Requests:
@@ -99,7 +99,9 @@ def _mixed_sequential(name: str, period: int) -> Pattern:
     return Pattern(f"mix{name}_seq64_N32", Requests(address, writes.astype(np.int64), 64))
 
 
-def _closed(kind: str, size_bytes: int, address: Callable[[], np.ndarray], widths: tuple[int, ...]) -> Iterator[Pattern]:
+def _closed(
+    kind: str, size_bytes: int, address: Callable[[], np.ndarray], widths: tuple[int, ...]
+) -> Iterator[Pattern]:
     requests = _reads(address(), size_bytes)
     for width in widths:
         yield Pattern(f"{kind}{size_bytes}_N{width}", requests, outstanding=width)
@@ -130,7 +132,7 @@ def patterns() -> Iterator[Pattern]:
 
 
 def fingerprint(spec: DramChannelSpec, pattern: Pattern) -> str:
-    """Sixteen hex digits of SHA-256 over the mapped accesses, the arrivals and the types, as the reference has them."""
+    """Sixteen hex digits of SHA-256 over mapped accesses, arrivals and types, as the reference has them."""
     requests = pattern.requests
     at = dram_channel.mapping_for(spec, pattern.mapping)(dram_channel.accesses(spec, requests))
     channel = np.zeros_like(at["row"])

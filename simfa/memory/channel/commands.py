@@ -100,9 +100,7 @@ CONSTRAINTS = (
 )
 
 # What the table names, and what the controller needs besides: CAS latency and refresh interval.
-PARAMETERS = tuple(
-    dict.fromkeys([*(name for row in CONSTRAINTS for name in row.parameters), "nCL", "nREFI"])
-)
+PARAMETERS = tuple(dict.fromkeys([*(name for row in CONSTRAINTS for name in row.parameters), "nCL", "nREFI"]))
 
 
 def ticks(constraint: Constraint, clocks: Mapping[str, int]) -> int:

@@ -1,4 +1,4 @@
-"""The channel's controller: accepts accesses, drains writes, refreshes, and issues at most one command per bus and tick.
+"""The channel's controller: accepts accesses, drains writes, refreshes, issues one command per bus and tick.
 
 Column commands start on rising edges (odd ticks), precharges on either. While a refresh waits, only entries whose
 row has already been opened for them are served. `column_wake` and `row_wake` are the earliest ticks at which the
@@ -13,7 +13,7 @@ from simfa.engine.jit import inlined_kernel
 from simfa.memory.channel import queues as store
 from simfa.memory.channel import scheduler
 from simfa.memory.channel import timing as state
-from simfa.memory.channel.commands import ACT, PRE, PREA, RD, REFA, ROW_BUS
+from simfa.memory.channel.commands import ACT, PRE, PREA, REFA, ROW_BUS
 from simfa.memory.channel.queues import NONE, READS, WRITES, Queues
 from simfa.memory.channel.scheduler import FAR
 from simfa.memory.channel.timing import Timing
@@ -38,7 +38,9 @@ CONTROL = np.dtype(
         ("commands", np.int64),
     ]
 )
-TRACE = np.dtype([("tick", np.int64), ("command", np.int64), ("unit", np.int64), ("bank", np.int64), ("row", np.int64)])
+TRACE = np.dtype(
+    [("tick", np.int64), ("command", np.int64), ("unit", np.int64), ("bank", np.int64), ("row", np.int64)]
+)
 
 
 class Channel(NamedTuple):
@@ -66,7 +68,7 @@ def make_channel(
 
 @inlined_kernel
 def send(channel, kind, bank, row, block, request, order, now):
-    """Offer an access between tick `now` and the next: REFUSED, ACCEPTED, FORWARDED (a read) or MERGED (a write)."""
+    """Offer an access between tick `now` and the next: REFUSED, ACCEPTED, FORWARDED (read) or MERGED (write)."""
     queues, control = channel.queues, channel.control[0]
     if queues.queues[WRITES]["entries"] and store.holds_write(queues, bank, block):
         return FORWARDED if kind == READS else MERGED

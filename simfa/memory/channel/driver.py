@@ -30,7 +30,7 @@ PROGRESS = np.dtype(
 
 
 class Stream(NamedTuple):
-    """Requests (per request), their accesses (per access), and what happened to them. `arrival` empty: closed loop."""
+    """Requests, their accesses in order, and what happened to them. `arrival` is empty in a closed loop."""
 
     is_write: np.ndarray
     arrival: np.ndarray
@@ -46,7 +46,12 @@ class Stream(NamedTuple):
 
 
 def make_stream(
-    is_write: np.ndarray, arrival: np.ndarray, bank: np.ndarray, row: np.ndarray, block: np.ndarray, outstanding: int
+    is_write: np.ndarray,
+    arrival: np.ndarray,
+    bank: np.ndarray,
+    row: np.ndarray,
+    block: np.ndarray,
+    outstanding: int,
 ) -> Stream:
     """A stream that has not begun; bank, row and block hold all accesses of each request, in order."""
     requests = is_write.size

@@ -80,6 +80,7 @@ MAPPINGS = {
     ),
     "RoBaRaCoCh": AddressMapping(_ROBARACOCH),
     "MOP4CLXOR": AddressMapping(
-        _MOP4, (("pseudo_channel", "column", 0), ("sid", "column", 1), ("bank_group", "column", 2), ("bank", "column", 4))
+        _MOP4,
+        (("pseudo_channel", "column", 0), ("sid", "column", 1), ("bank_group", "column", 2), ("bank", "column", 4)),
     ),
 }
