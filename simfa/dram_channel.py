@@ -108,7 +108,7 @@ def _compile(spec: DramChannelSpec, mapping: str) -> None:
 def _channel(spec: DramChannelSpec, refresh: Refresh, trace: int) -> controller.Channel:
     clocks, shape, settings = spec.timing.by_name(), spec.organisation, spec.controller
     state = timing.make_timing(clocks, shape.pseudo_channels, shape.sids, shape.bank_groups, shape.banks)
-    store = queues.make_queues(settings.read_queue_entries, settings.write_queue_entries, state.group_of.size)
+    store = queues.make_queues(settings.read_queue_entries, settings.write_queue_entries, state.open_row.size)
     drain = (
         math.floor(settings.drain_above * settings.write_queue_entries),
         math.ceil(settings.drain_below * settings.write_queue_entries),

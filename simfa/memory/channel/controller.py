@@ -14,8 +14,7 @@ from simfa.memory.channel import queues as store
 from simfa.memory.channel import scheduler
 from simfa.memory.channel import timing as state
 from simfa.memory.channel.commands import ACT, PRE, PREA, REFA, ROW_BUS
-from simfa.memory.channel.queues import NONE, READS, WRITES, Queues
-from simfa.memory.channel.scheduler import FAR
+from simfa.memory.channel.queues import FAR, NONE, READS, WRITES, Queues
 from simfa.memory.channel.timing import Timing
 
 REFUSED, ACCEPTED, FORWARDED, MERGED = range(4)
@@ -126,16 +125,18 @@ def _choose_queue(channel, now):
     if not control["resized"] or control["refreshes_waiting"]:
         return
     control["resized"] = 0
+    if _is_done_with(control, queues):
+        control["mode"] = WRITES - control["mode"]
+        control["column_wake"] = control["row_wake"] = now
+
+
+@inlined_kernel
+def _is_done_with(control, queues):
+    """Whether the queue being served gives way to the other one."""
     reads, writes = queues[READS]["entries"], queues[WRITES]["entries"]
     if control["mode"] == READS:
-        if writes <= control["drain_above"] and reads > 0:
-            return
-        control["mode"] = WRITES
-    else:
-        if writes >= control["drain_below"] or reads == 0:
-            return
-        control["mode"] = READS
-    control["column_wake"] = control["row_wake"] = now
+        return writes > control["drain_above"] or reads == 0
+    return writes < control["drain_below"] and reads > 0
 
 
 @inlined_kernel
@@ -144,7 +145,7 @@ def _column(channel, now):
     timing, queues, control = channel.timing, channel.queues, channel.control[0]
     place, wake = scheduler.pick_active(timing, queues, now)
     if place != NONE:
-        slot = queues.active[place]
+        slot = queues.active[place]["slot"]
         store.take_active(queues, place)
     elif control["refreshes_waiting"]:
         slot = NONE
@@ -165,7 +166,7 @@ def _column(channel, now):
     if control["refreshes_waiting"]:
         control["row_wake"] = min(control["row_wake"], now + 1)
     elif queues.lists[control["mode"], bank]["miss"] != NONE:
-        control["row_wake"] = min(control["row_wake"], state.ready_at(timing, bank, PRE))
+        control["row_wake"] = min(control["row_wake"], timing.at[PRE, bank])
 
 
 @inlined_kernel
@@ -182,12 +183,15 @@ def _row(channel, now):
         _issue(channel, ACT, bank, row, now)
         store.activate(queues, slot)
         control["resized"] = 1
-        ready = state.ready_at(timing, bank, scheduler.column_command(entry["kind"]))
+        ready = timing.at[scheduler.column_command(entry["kind"]), bank]
         control["column_wake"] = min(control["column_wake"], ready)
+        control["row_wake"] = timing.bus_at[ROW_BUS]
+        if _is_done_with(control, queues.queues):
+            control["row_wake"] = now + 1
     else:
         _issue(channel, PRE, bank, row, now)
         store.reclassify(queues, bank, state.CLOSED)
-    control["row_wake"] = now + 1
+        control["row_wake"] = now + 1
 
 
 @inlined_kernel
@@ -217,7 +221,7 @@ def _refresh(channel, now):
 
 @inlined_kernel
 def _has_active(channel, unit):
-    for bank in range(unit["first_bank"], unit["first_bank"] + unit["banks"]):
+    for bank in range(unit["first"], unit["end"]):
         if channel.queues.active_in_bank[bank]:
             return True
     return False
@@ -234,7 +238,7 @@ def _issue_all(channel, command, number, now):
     state.issue_all(channel.timing, command, number, now)
     unit = channel.timing.units[number]
     if command == PREA:
-        for bank in range(unit["first_bank"], unit["first_bank"] + unit["banks"]):
+        for bank in range(unit["first"], unit["end"]):
             store.reclassify(channel.queues, bank, state.CLOSED)
     _record(channel, command, number, NONE, NONE, now)
 

@@ -12,14 +12,15 @@ import numpy as np
 from simfa.engine.jit import inlined_kernel, kernel
 from simfa.memory.channel import controller
 from simfa.memory.channel.controller import FORWARDED, REFUSED
-from simfa.memory.channel.queues import NONE, READS, WRITES
-from simfa.memory.channel.scheduler import FAR
+from simfa.memory.channel.queues import FAR, NONE, READS, WRITES
 
 FINISHED, STUCK = range(2)
 
 PROGRESS = np.dtype(
     [
         ("entered", np.int64),
+        ("sending", np.int64),  # the request at the head of the FIFO
+        ("part", np.int64),  # how many of its accesses are sent
         ("sent", np.int64),  # accesses
         ("complete", np.int64),
         ("in_flight", np.int64),
@@ -92,15 +93,17 @@ def _enter(stream, outstanding, now):
 def _send(channel, stream, now):
     """Move accesses from the head of the FIFO into the channel until it refuses one."""
     progress = stream.progress[0]
-    until = progress["entered"] * stream.accesses
-    while progress["sent"] < until:
-        order = progress["sent"]
-        request = order // stream.accesses
+    while progress["sending"] < progress["entered"]:
+        order, request = progress["sent"], progress["sending"]
         kind, bank, row = stream.is_write[request], stream.bank[order], stream.row[order]
         answer = controller.send(channel, kind, bank, row, stream.block[order], request, order, now)
         if answer == REFUSED:
             return
         progress["sent"] += 1
+        progress["part"] += 1
+        if progress["part"] == stream.accesses:
+            progress["part"] = 0
+            progress["sending"] += 1
         if kind == WRITES:
             _access_done(stream, request, now, True)
         elif answer == FORWARDED:
@@ -128,7 +131,8 @@ def _access_done(stream, request, tick, at_once):
         progress["in_flight"] -= 1
     elif stream.arrival.shape[0] == 0:
         size = stream.landed.shape[0]
-        stream.landed[(progress["first"] + progress["landing"]) % size] = tick
+        place = progress["first"] + progress["landing"]
+        stream.landed[place if place < size else place - size] = tick
         progress["landing"] += 1
 
 
@@ -137,7 +141,9 @@ def _land(stream, now):
     """Completed reads make room for new requests (closed loop)."""
     progress = stream.progress[0]
     while progress["landing"] and stream.landed[progress["first"]] <= now:
-        progress["first"] = (progress["first"] + 1) % stream.landed.shape[0]
+        progress["first"] += 1
+        if progress["first"] == stream.landed.shape[0]:
+            progress["first"] = 0
         progress["landing"] -= 1
         progress["in_flight"] -= 1
 

@@ -1,7 +1,8 @@
 """Bounded read and write queues, kept as one list per bank so that the scheduler looks at banks, not at entries.
 
 Entries of a bank stand in order of arrival. Each list remembers its oldest row hit and its oldest miss: of one
-bank no other entry can be the next to be served. An entry whose activate has issued leaves its queue and
+bank no other entry can be the next to be served. What each bank offers to the buses stands in `keys`, oldest
+smallest: a row hit, an activate, or a precharge. An entry whose activate has issued leaves its queue and
 waits among the active ones for its column command.
 """
 
@@ -10,9 +11,13 @@ from typing import NamedTuple
 import numpy as np
 
 from simfa.engine.jit import inlined_kernel
+from simfa.memory.channel.timing import CLOSED
 
 READS, WRITES = range(2)
 NONE = -1
+FAR = 1 << 60
+HIT, ACTIVATE, PRECHARGE = range(3)  # what a bank can offer
+BANK_BITS = 10
 
 ENTRY = np.dtype(
     [
@@ -27,51 +32,46 @@ ENTRY = np.dtype(
         ("previous", np.int64),
     ]
 )
-LIST = np.dtype(
-    [
-        ("head", np.int64),
-        ("tail", np.int64),
-        ("hit", np.int64),
-        ("miss", np.int64),
-        ("place", np.int64),  # where the bank stands among the busy ones
-    ]
-)
-QUEUE = np.dtype([("capacity", np.int64), ("entries", np.int64), ("busy", np.int64)])
-ACTIVE = np.dtype([("count", np.int64), ("free", np.int64)])
+LIST = np.dtype([("head", np.int64), ("tail", np.int64), ("hit", np.int64), ("miss", np.int64)])
+QUEUE = np.dtype([("capacity", np.int64), ("entries", np.int64)])
+ACTIVE = np.dtype([("slot", np.int64), ("bank", np.int64), ("kind", np.int64), ("arrived", np.int64)])
+COUNTS = np.dtype([("active", np.int64), ("free", np.int64)])
 
 
 class Queues(NamedTuple):
-    """Entry storage with its free stack, the two queues with their lists and busy banks, the active entries."""
+    """Entry storage with its free stack, the two queues with their lists and keys, the active entries."""
 
     entries: np.ndarray
     free: np.ndarray
     queues: np.ndarray
     lists: np.ndarray  # [queue, bank]
-    busy: np.ndarray  # [queue, place]
+    keys: np.ndarray  # [queue, offer, bank]: order and bank of the entry, or FAR
+    offers: np.ndarray  # [queue, offer]: how many banks have a key
     active: np.ndarray  # in order of activation
     active_in_bank: np.ndarray
-    counts: np.ndarray  # one ACTIVE record
+    counts: np.ndarray  # one COUNTS record
 
 
 def make_queues(reads: int, writes: int, banks: int) -> Queues:
     """Empty queues of `reads` and `writes` entries; at most one entry per bank is active."""
     total = reads + writes + banks
     lists = np.zeros((2, banks), LIST)
-    for name in ("head", "tail", "hit", "miss", "place"):
+    for name in LIST.names or ():
         lists[name] = NONE
     queues = np.zeros(2, QUEUE)
     queues["capacity"] = reads, writes
-    counts = np.zeros(1, ACTIVE)
+    counts = np.zeros(1, COUNTS)
     counts["free"] = total
     return Queues(
-        np.zeros(total, ENTRY),
-        np.arange(total)[::-1].copy(),
-        queues,
-        lists,
-        np.zeros((2, banks), np.int64),
-        np.zeros(banks, np.int64),
-        np.zeros(banks, np.int64),
-        counts,
+        entries=np.zeros(total, ENTRY),
+        free=np.arange(total)[::-1].copy(),
+        queues=queues,
+        lists=lists,
+        keys=np.full((2, 3, banks), FAR),
+        offers=np.zeros((2, 3), np.int64),
+        active=np.zeros(banks, ACTIVE),
+        active_in_bank=np.zeros(banks, np.int64),
+        counts=counts,
     )
 
 
@@ -93,6 +93,13 @@ def holds_write(queues, bank, block):
 
 
 @inlined_kernel
+def offered(queues, kind, offer, key):
+    """The slot of the entry behind a key."""
+    chain = queues.lists[kind, key & ((1 << BANK_BITS) - 1)]
+    return chain["hit"] if offer == HIT else chain["miss"]
+
+
+@inlined_kernel
 def push(queues, kind, bank, row, block, request, order, now, open_row):
     """Append an entry; the caller has seen that the queue is not full."""
     header = queues.counts[0]
@@ -101,38 +108,27 @@ def push(queues, kind, bank, row, block, request, order, now, open_row):
     entry = queues.entries[slot]
     entry["order"], entry["arrived"], entry["block"] = order, now, block
     entry["row"], entry["bank"], entry["request"], entry["kind"] = row, bank, request, kind
-    _append(queues, kind, bank, slot)
     chain = queues.lists[kind, bank]
-    if row == open_row:
-        if chain["hit"] == NONE:
-            chain["hit"] = slot
-    elif chain["miss"] == NONE:
-        chain["miss"] = slot
-
-
-@inlined_kernel
-def _append(queues, kind, bank, slot):
-    chain = queues.lists[kind, bank]
-    queue = queues.queues[kind]
-    entry = queues.entries[slot]
-    entry["next"] = NONE
-    entry["previous"] = chain["tail"]
+    entry["next"], entry["previous"] = NONE, chain["tail"]
     if chain["tail"] == NONE:
         chain["head"] = slot
-        chain["place"] = queue["busy"]
-        queues.busy[kind, queue["busy"]] = bank
-        queue["busy"] += 1
     else:
         queues.entries[chain["tail"]]["next"] = slot
     chain["tail"] = slot
-    queue["entries"] += 1
+    queues.queues[kind]["entries"] += 1
+    if row == open_row:
+        if chain["hit"] == NONE:
+            chain["hit"] = slot
+            _offer(queues, kind, bank, open_row)
+    elif chain["miss"] == NONE:
+        chain["miss"] = slot
+        _offer(queues, kind, bank, open_row)
 
 
 @inlined_kernel
 def _unlink(queues, kind, bank, slot):
-    """Take an entry out of its bank's list and queue; an emptied list leaves the busy banks."""
+    """Take an entry out of its bank's list and queue."""
     chain = queues.lists[kind, bank]
-    queue = queues.queues[kind]
     after, before = queues.entries[slot]["next"], queues.entries[slot]["previous"]
     if before == NONE:
         chain["head"] = after
@@ -142,12 +138,7 @@ def _unlink(queues, kind, bank, slot):
         chain["tail"] = before
     else:
         queues.entries[after]["previous"] = before
-    queue["entries"] -= 1
-    if chain["head"] == NONE:
-        queue["busy"] -= 1
-        last = queues.busy[kind, queue["busy"]]
-        queues.busy[kind, chain["place"]] = last
-        queues.lists[kind, last]["place"] = chain["place"]
+    queues.queues[kind]["entries"] -= 1
 
 
 @inlined_kernel
@@ -160,6 +151,7 @@ def take_hit(queues, slot):
     while following != NONE and queues.entries[following]["row"] != row:
         following = queues.entries[following]["next"]
     queues.lists[kind, bank]["hit"] = following
+    _offer(queues, kind, bank, row)
     _release(queues, slot)
 
 
@@ -169,8 +161,10 @@ def activate(queues, slot):
     entry = queues.entries[slot]
     _unlink(queues, entry["kind"], entry["bank"], slot)
     header = queues.counts[0]
-    queues.active[header["count"]] = slot
-    header["count"] += 1
+    line = queues.active[header["active"]]
+    line["slot"], line["bank"] = slot, entry["bank"]
+    line["kind"], line["arrived"] = entry["kind"], entry["arrived"]
+    header["active"] += 1
     queues.active_in_bank[entry["bank"]] = 1
     reclassify(queues, entry["bank"], entry["row"])
 
@@ -179,11 +173,14 @@ def activate(queues, slot):
 def take_active(queues, place):
     """Remove an active entry, whose column command issues; the others keep their order."""
     header = queues.counts[0]
-    slot = queues.active[place]
-    header["count"] -= 1
-    for index in range(place, header["count"]):
+    slot = queues.active[place]["slot"]
+    bank, row = queues.entries[slot]["bank"], queues.entries[slot]["row"]
+    header["active"] -= 1
+    for index in range(place, header["active"]):
         queues.active[index] = queues.active[index + 1]
-    queues.active_in_bank[queues.entries[slot]["bank"]] = 0
+    queues.active_in_bank[bank] = 0
+    _offer(queues, READS, bank, row)
+    _offer(queues, WRITES, bank, row)
     _release(queues, slot)
 
 
@@ -209,3 +206,31 @@ def reclassify(queues, bank, open_row):
                 miss = slot
             slot = queues.entries[slot]["next"]
         chain["hit"], chain["miss"] = hit, miss
+        _offer(queues, kind, bank, open_row)
+
+
+@inlined_kernel
+def _offer(queues, kind, bank, open_row):
+    """What a bank's list offers to the buses: its oldest hit; for its oldest miss an activate or a precharge.
+
+    No precharge while an active entry waits for the open row, or a row hit that came no later than the miss.
+    """
+    chain = queues.lists[kind, bank]
+    hit, miss = chain["hit"], chain["miss"]
+    entries = queues.entries
+    activated, precharged = NONE, NONE
+    if open_row == CLOSED:
+        activated = miss
+    elif miss != NONE and not queues.active_in_bank[bank]:
+        if hit == NONE or entries[hit]["arrived"] > entries[miss]["arrived"]:
+            precharged = miss
+    _set_key(queues, kind, HIT, bank, hit)
+    _set_key(queues, kind, ACTIVATE, bank, activated)
+    _set_key(queues, kind, PRECHARGE, bank, precharged)
+
+
+@inlined_kernel
+def _set_key(queues, kind, offer, bank, slot):
+    key = FAR if slot == NONE else queues.entries[slot]["order"] << BANK_BITS | bank
+    queues.offers[kind, offer] += (key != FAR) - (queues.keys[kind, offer, bank] != FAR)
+    queues.keys[kind, offer, bank] = key

@@ -1,17 +1,13 @@
 """First ready, first come, first served, with row hits protected: which command a bus takes at this tick.
 
 The column bus serves entries whose row has just been opened for them, then row hits, oldest first. The row bus
-activates for the oldest ready entry of a closed bank, or precharges for the oldest ready miss of an open one,
-unless a row hit that came no later still waits there or an activated entry does. A pick also says the earliest
-tick at which another pick could differ, so that the ticks between can be skipped.
+activates for the oldest ready entry of a closed bank, or precharges for the oldest ready miss of an open one. A pick
+also says the earliest tick at which an offer that is not ready yet will be, so that the ticks between can be skipped.
 """
 
 from simfa.engine.jit import inlined_kernel
-from simfa.memory.channel import timing as state
 from simfa.memory.channel.commands import ACT, PRE, RD, ROW_BUS
-from simfa.memory.channel.queues import NONE
-
-FAR = 1 << 60
+from simfa.memory.channel.queues import ACTIVATE, FAR, HIT, NONE, PRECHARGE, offered
 
 
 @inlined_kernel
@@ -24,9 +20,9 @@ def column_command(kind):
 def pick_active(timing, queues, now):
     """(place of the active entry to serve or NONE, earliest tick of one that is not ready)."""
     best, best_arrived, wake = NONE, FAR, FAR
-    for place in range(queues.counts[0]["count"]):
-        entry = queues.entries[queues.active[place]]
-        ready = state.ready_at(timing, entry["bank"], column_command(entry["kind"]))
+    for place in range(queues.counts[0]["active"]):
+        entry = queues.active[place]
+        ready = timing.at[column_command(entry["kind"]), entry["bank"]]
         if ready > now:
             wake = min(wake, ready)
         elif entry["arrived"] < best_arrived:
@@ -37,48 +33,33 @@ def pick_active(timing, queues, now):
 @inlined_kernel
 def pick_hit(timing, queues, kind, now):
     """(slot of the row hit to serve or NONE, earliest tick of one that is not ready)."""
-    best, best_order, wake = NONE, FAR, FAR
-    command = column_command(kind)
-    for place in range(queues.queues[kind]["busy"]):
-        bank = queues.busy[kind, place]
-        slot = queues.lists[kind, bank]["hit"]
-        if slot == NONE:
-            continue
-        ready = state.ready_at(timing, bank, command)
-        if ready > now:
-            wake = min(wake, ready)
-        elif queues.entries[slot]["order"] < best_order:
-            best, best_order = slot, queues.entries[slot]["order"]
-    return best, wake
+    key, wake = _oldest(queues, kind, HIT, timing.at[column_command(kind)], now)
+    return (NONE if key == FAR else offered(queues, kind, HIT, key)), wake
 
 
 @inlined_kernel
 def pick_row(timing, queues, kind, now):
     """(slot of the entry whose bank gets ACT or PRE, or NONE; earliest tick of one that is not ready)."""
-    best, best_order, wake = NONE, FAR, FAR
-    for place in range(queues.queues[kind]["busy"]):
-        bank = queues.busy[kind, place]
-        chain = queues.lists[kind, bank]
-        slot = chain["miss"]
-        if slot == NONE:
-            continue
-        if timing.open_row[bank] == state.CLOSED:
-            ready = max(state.ready_at(timing, bank, ACT), now) | 1  # on a rising edge
-        elif _is_protected(queues, chain, slot, bank):
-            continue
-        else:
-            ready = state.ready_at(timing, bank, PRE)
-        if ready > now:
-            wake = min(wake, ready)
-        elif queues.entries[slot]["order"] < best_order:
-            best, best_order = slot, queues.entries[slot]["order"]
-    return best, max(wake, timing.bus_at[ROW_BUS])
+    best, wake = _oldest(queues, kind, PRECHARGE, timing.at[PRE], now)
+    key, later = _oldest(queues, kind, ACTIVATE, timing.at[ACT], now)
+    wake = min(wake, later | 1)  # an activate starts on a rising edge
+    if now & 1:
+        best = min(best, key)
+    elif key != FAR:
+        wake = now + 1
+    wake = max(wake, timing.bus_at[ROW_BUS])
+    return (NONE if best == FAR else offered(queues, kind, ACTIVATE, best)), wake
 
 
 @inlined_kernel
-def _is_protected(queues, chain, miss, bank):
-    """Whether the open row still has work that came before the miss, or was opened for an entry that waits."""
-    if queues.active_in_bank[bank]:
-        return True
-    hit = chain["hit"]
-    return hit != NONE and queues.entries[hit]["arrived"] <= queues.entries[miss]["arrived"]
+def _oldest(queues, kind, offer, at, now):
+    """(smallest key of a bank that is ready or FAR, earliest tick of a bank with a key that is not ready)."""
+    best, wake = FAR, FAR
+    if queues.offers[kind, offer] == 0:
+        return best, wake
+    keys = queues.keys[kind, offer]
+    for bank in range(keys.shape[0]):
+        key, ready = keys[bank], at[bank]
+        best = min(best, key if ready <= now else FAR)
+        wake = min(wake, ready if (ready > now) & (key < FAR) else FAR)
+    return best, wake
