@@ -9,7 +9,7 @@ import numpy as np
 
 from presets.dram_specs import DramChannelSpec
 from presets.errors import PresetError, unknown
-from simfa.memory.channel import commands, controller, driver, queues, timing
+from simfa.memory.channel import commands, driver, queues, state, timing
 from simfa.memory.channel.mapping import COORDINATES, MAPPINGS, AddressMapping
 
 Refresh = Literal["none", "all-bank"]
@@ -105,17 +105,17 @@ def _compile(spec: DramChannelSpec, mapping: str) -> None:
     driver.run(_channel(spec, "none", 0), _stream(spec, one, mapping, 1), 1)
 
 
-def _channel(spec: DramChannelSpec, refresh: Refresh, trace: int) -> controller.Channel:
+def _channel(spec: DramChannelSpec, refresh: Refresh, trace: int) -> state.Channel:
     clocks, shape, settings = spec.timing.by_name(), spec.organisation, spec.controller
-    state = timing.make_timing(clocks, shape.pseudo_channels, shape.sids, shape.bank_groups, shape.banks)
-    store = queues.make_queues(settings.read_queue_entries, settings.write_queue_entries, state.open_row.size)
+    constraints = timing.make_timing(clocks, shape.pseudo_channels, shape.sids, shape.bank_groups, shape.banks)
+    store = queues.make_queues(settings.read_queue_entries, settings.write_queue_entries, constraints.open_row.size)
     drain = (
         math.floor(settings.drain_above * settings.write_queue_entries),
         math.ceil(settings.drain_below * settings.write_queue_entries),
     )
     ticks = commands.TICKS_PER_CLOCK
     interval = ticks * clocks["nREFI"] if refresh == "all-bank" else 0
-    return controller.make_channel(state, store, drain, ticks * (clocks["nCL"] + clocks["nBL"]), interval, trace)
+    return state.make_channel(constraints, store, drain, ticks * (clocks["nCL"] + clocks["nBL"]), interval, trace)
 
 
 def _stream(spec: DramChannelSpec, requests: Requests, mapping: str, outstanding: int) -> driver.Stream:

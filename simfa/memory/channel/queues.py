@@ -232,5 +232,7 @@ def _offer(queues, kind, bank, open_row):
 @inlined_kernel
 def _set_key(queues, kind, offer, bank, slot):
     key = FAR if slot == NONE else queues.entries[slot]["order"] << BANK_BITS | bank
-    queues.offers[kind, offer] += (key != FAR) - (queues.keys[kind, offer, bank] != FAR)
+    before = queues.keys[kind, offer, bank]
+    if (before == FAR) != (key == FAR):
+        queues.offers[kind, offer] += 1 if before == FAR else -1
     queues.keys[kind, offer, bank] = key

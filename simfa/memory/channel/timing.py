@@ -37,7 +37,7 @@ UNIT = np.dtype(
         ("open_banks", np.int64),
         ("prea_at", np.int64),
         ("refa_at", np.int64),
-        ("latest", np.int64),  # where the next activate goes in its window,
+        ("latest", np.int64),  # where the next activate goes in its window
     ]
 )
 
@@ -66,10 +66,11 @@ def make_timing(clocks: Mapping[str, int], units: int, sids: int, groups: int, b
     state["end"] = state["first"] + size
     window = np.array(commands.activate_window(clocks))
     delays = commands.delays(clocks)
-    near, far = (delays[relation, :BANK_COMMANDS, :BANK_COMMANDS] > 0 for relation in (SAME_BANK, SAME_GROUP))
+    single = delays[:, :BANK_COMMANDS, :BANK_COMMANDS]
+    beyond = single[SAME_GROUP:].max(axis=0) > 0
     return Timing(
         delays=delays,
-        reach=np.where(far, IN_UNIT, np.where(near, IN_BANK, NOWHERE)),
+        reach=np.where(beyond, IN_UNIT, np.where(single[SAME_BANK] > 0, IN_BANK, NOWHERE)),
         spread=_spread(delays, sids, groups, banks),
         unit_of=np.arange(units * size) // size,
         window=window,
