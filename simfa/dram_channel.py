@@ -29,13 +29,18 @@ class Requests:
 
 @dataclass(frozen=True)
 class ChannelResult:
-    """When each request entered the FIFO and when it was done (ticks), commands by name, and the time it took."""
+    """When each request entered the FIFO and when it was done (ticks), commands by name, and the time it took.
+
+    Reads of what a queued write holds are `forwarded`, writes to it `merged`: accesses without a command.
+    """
 
     spec: DramChannelSpec
     requests: Requests
     entered_ticks: np.ndarray
     done_ticks: np.ndarray
     commands: dict[str, int]
+    forwarded: int
+    merged: int
     trace: np.ndarray
     wall_s: float
 
@@ -94,9 +99,18 @@ def run(
     wall_s = time.perf_counter() - begin
     if outcome != driver.FINISHED:
         raise RuntimeError(f"the DRAM channel stopped after {stream.progress[0]['complete']} requests")
-    kept = min(trace, int(channel.control[0]["commands"]))
-    issued = {name: int(count) for name, count in zip(commands.NAMES, channel.issued, strict=True)}
-    return ChannelResult(spec, requests, stream.entered, stream.done, issued, channel.trace[:kept], wall_s)
+    control = channel.control[0]
+    return ChannelResult(
+        spec=spec,
+        requests=requests,
+        entered_ticks=stream.entered,
+        done_ticks=stream.done,
+        commands={name: int(count) for name, count in zip(commands.NAMES, channel.issued, strict=True)},
+        forwarded=int(control["forwarded"]),
+        merged=int(control["merged"]),
+        trace=channel.trace[: control["commands"]],
+        wall_s=wall_s,
+    )
 
 
 def _compile(spec: DramChannelSpec, mapping: str) -> None:

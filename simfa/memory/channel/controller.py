@@ -20,7 +20,11 @@ def send(channel, kind, bank, row, block, request, order, now):
     """Offer an access between tick `now` and the next: REFUSED, ACCEPTED, FORWARDED (read) or MERGED (write)."""
     queues, control = channel.queues, channel.control[0]
     if queues.queues[WRITES]["entries"] and store.holds_write(queues, bank, block):
-        return FORWARDED if kind == READS else MERGED
+        if kind == READS:
+            control["forwarded"] += 1
+            return FORWARDED
+        control["merged"] += 1
+        return MERGED
     if store.is_full(queues, kind):
         return REFUSED
     store.push(queues, kind, bank, row, block, request, order, now, channel.timing.open_row[bank])

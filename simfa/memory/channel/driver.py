@@ -11,6 +11,7 @@ import numpy as np
 
 from simfa.engine.jit import inlined_kernel, kernel
 from simfa.memory.channel import controller
+from simfa.memory.channel import queues as store
 from simfa.memory.channel.controller import FORWARDED, REFUSED
 from simfa.memory.channel.queues import FAR, NONE, READS, WRITES
 
@@ -162,14 +163,14 @@ def _next(channel, stream, now):
 
 @kernel
 def run(channel, stream, outstanding):
-    """Run the stream to its end; FINISHED, or STUCK if nothing can happen any more (an error of the model)."""
+    """Run the stream, and the writes it leaves in the queue, to the end; FINISHED, or STUCK if nothing can happen any more (an error of the model)."""
     progress = stream.progress[0]
     requests = stream.is_write.shape[0]
     now = 0
     while True:
         _enter(stream, outstanding, now)
         _send(channel, stream, now)
-        if progress["complete"] == requests:
+        if progress["complete"] == requests and store.is_empty(channel.queues):
             return FINISHED
         now = _next(channel, stream, now)
         if now >= FAR:

@@ -82,6 +82,13 @@ def is_full(queues, kind):
 
 
 @inlined_kernel
+def is_empty(queues):
+    """Whether no access waits for a command."""
+    waiting = queues.queues[READS]["entries"] + queues.queues[WRITES]["entries"] + queues.counts[0]["active"]
+    return waiting == 0
+
+
+@inlined_kernel
 def holds_write(queues, bank, block):
     """Whether a write of this block waits in the write queue."""
     slot = queues.lists[WRITES, bank]["head"]
@@ -217,16 +224,20 @@ def _offer(queues, kind, bank, open_row):
     """
     chain = queues.lists[kind, bank]
     hit, miss = chain["hit"], chain["miss"]
-    entries = queues.entries
     activated, precharged = NONE, NONE
     if open_row == CLOSED:
         activated = miss
-    elif miss != NONE and not queues.active_in_bank[bank]:
-        if hit == NONE or entries[hit]["arrived"] > entries[miss]["arrived"]:
-            precharged = miss
+    elif miss != NONE and not queues.active_in_bank[bank] and not _is_older(queues, hit, miss):
+        precharged = miss
     _set_key(queues, kind, HIT, bank, hit)
     _set_key(queues, kind, ACTIVATE, bank, activated)
     _set_key(queues, kind, PRECHARGE, bank, precharged)
+
+
+@inlined_kernel
+def _is_older(queues, hit, miss):
+    """Whether there is a hit that came no later than the miss."""
+    return hit != NONE and queues.entries[hit]["arrived"] <= queues.entries[miss]["arrived"]
 
 
 @inlined_kernel

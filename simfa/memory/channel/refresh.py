@@ -44,7 +44,7 @@ def advance(channel, now):
 
 @inlined_kernel
 def _has_active(channel, unit):
+    waiting = 0
     for bank in range(unit["first"], unit["end"]):
-        if channel.queues.active_in_bank[bank]:
-            return True
-    return False
+        waiting += channel.queues.active_in_bank[bank]
+    return waiting > 0

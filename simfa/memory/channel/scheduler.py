@@ -1,8 +1,8 @@
 """First ready, first come, first served, with row hits protected: which command a bus takes at this tick.
 
 The column bus serves entries whose row has just been opened for them, then row hits, oldest first. The row bus
-activates for the oldest ready entry of a closed bank, or precharges for the oldest ready miss of an open one. A pick
-also says the earliest tick at which an offer that is not ready yet will be, so that the ticks between can be skipped.
+activates for the oldest ready entry of a closed bank, or precharges for the oldest ready miss of an open one. A
+pick also says the earliest tick at which an offer that is not ready yet will be: the ticks between can be skipped.
 """
 
 from simfa.engine.jit import inlined_kernel

@@ -27,6 +27,8 @@ CONTROL = np.dtype(
         ("data_until", np.int64),  # read data leave in the order of their commands
         ("served", np.int64),  # slot of the entry whose column command issued at this tick, or NONE
         ("commands", np.int64),
+        ("forwarded", np.int64),  # reads answered from the write queue
+        ("merged", np.int64),  # writes into a write that waits there
     ]
 )
 TRACE = np.dtype(
