@@ -40,13 +40,12 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _line(record: dict[str, Any]) -> str:
-    l2 = "" if record["l2_bytes"] is None else f"  L2 {record['l2_bytes'] / 1e6:,.1f} MB"
-    waves = "" if record["waves"] is None else f"  waves {record['waves']}"
-    return (
-        f"{record['estimator']}  {record['llm'] or 'bare shape'}  L={record['seq_q']}  "
-        f"{record['latency_us']:,.1f} us  {record['tflops']:.0f} TFLOPS{l2}  "
-        f"DRAM {record['dram_bytes'] / 1e6:,.1f} MB  regime {record['regime'] or 'none'}{waves}  bottleneck {record['bottleneck']}"
-    )
+    parts = [record["estimator"], record["llm"] or "bare shape", f"L={record['seq_q']}"]
+    parts += [f"{record['latency_us']:,.1f} us", f"{record['tflops']:.0f} TFLOPS"]
+    parts += [] if record["l2_bytes"] is None else [f"L2 {record['l2_bytes'] / 1e6:,.1f} MB"]
+    parts += [f"DRAM {record['dram_bytes'] / 1e6:,.1f} MB", f"regime {record['regime'] or 'none'}"]
+    parts += [] if record["waves"] is None else [f"waves {record['waves']}"]
+    return "  ".join([*parts, f"bottleneck {record['bottleneck']}"])
 
 
 def _known(name: str) -> str:

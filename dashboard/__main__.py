@@ -23,7 +23,9 @@ def main(argv: list[str] | None = None) -> int:
     reader = commands.add_parser("measured", help="read Nsight Compute, Nsight Systems and nvprof exports")
     measured.add_arguments(reader)
     reader.set_defaults(run=measured.run)
-    example = commands.add_parser("example", help="simulate and store the worked example of the first screen")
+    example = commands.add_parser(
+        "example", help="simulate and store the worked example and the validation studies"
+    )
     example.set_defaults(run=_example)
     try:
         args = parser.parse_args(argv)
@@ -54,6 +56,7 @@ def _example(_args: argparse.Namespace) -> int:
     from dashboard import examples
 
     print(examples.write())
+    print(examples.write_studies())
     return 0
 
 

@@ -12,6 +12,12 @@ import streamlit as st  # noqa: E402
 from dashboard import state  # noqa: E402
 
 st.set_page_config(page_title="Sim-FA", layout="wide", initial_sidebar_state="expanded")
-st.html("<style>.stMainBlockContainer { padding-top: 2.6rem; padding-bottom: 2rem; }</style>")
+st.html("<style>.stMainBlockContainer { padding-top: 4.2rem; padding-bottom: 2rem; }</style>")
 state.board()  # starts the worker processes while the first page is drawn
-st.navigation([st.Page("pages/compare.py", title="Compare", default=True)], position="top").run()
+# Not a folder called pages/: Streamlit would serve that one by itself, past this file.
+PAGES = [
+    st.Page("views/compare.py", title="Compare", default=True),
+    st.Page("views/validation.py", title="Validation"),
+    st.Page("views/presets.py", title="Presets"),
+]
+st.navigation(PAGES, position="top").run()

@@ -25,6 +25,7 @@ from presets.experiment import Experiment
 QUEUED, RUNNING, DONE, FAILED, CANCELLED = "queued", "running", "done", "failed", "cancelled"
 ATTEMPTS = 2
 KEPT_ANSWERS = 64
+SHOWN_SPANS = 40_000  # what a browser still moves fluently; `python -m simfa run --timeline` keeps more
 WORKERS = 2  # joblib runs a single worker inside the calling process, so never fewer than two
 IDLE_WORKER_TIMEOUT_S = 3600
 
@@ -207,7 +208,7 @@ def work(experiment: Experiment, timeline_sm: int, folder: Path) -> tuple[str, A
     roles = 1 + experiment.kernel.pipeline.consumer_warpgroups
     return DONE, {
         "record": to_record(experiment, run.result),
-        "timeline": timeline.rows(run.spans, roles),
+        "timeline": timeline.rows(run.spans, roles)[:SHOWN_SPANS],
     }
 
 

@@ -16,6 +16,7 @@ Whole = Annotated[int, Field(ge=0, le=2**40)]
 Bytes = Annotated[int, Field(gt=0, le=2**50)]
 Positive = Annotated[float, Field(gt=0)]
 NonNegative = Annotated[float, Field(ge=0)]
+Share = Annotated[float, Field(ge=0, le=1)]
 Instruction = Literal["wgmma", "mma.sync"]
 
 
@@ -91,6 +92,16 @@ class L2TimingSpec(Section):
     request_queue_entries: Count
     response_queue_entries: Count
     slice_hash: Literal["xor", "modulo"]
+    remote_copy_probability: Share = Field(description="that a far read leaves a near copy; 0 turns the proxy off")
+    remote_copy_way_share: Share = Field(description="ways of a set that near copies may hold")
+
+
+class LatencyProbeSpec(Section):
+    """What a pointer-chase microbenchmark sees beside the L2: for validation, not for kernels."""
+
+    load_path_cycles: NonNegative = Field(description="issue, translation and return of a plain load")
+    mbarrier_wait_cycles: NonNegative = Field(description="from the last byte to the waiting thread going on")
+    shared_memory_load_cycles: NonNegative = Field(description="reading the next pointer that TMA delivered")
 
 
 class DramSpec(Section):
@@ -132,6 +143,7 @@ class GpuSpec(Spec):
     l2_timing: L2TimingSpec | None = None
     dram: DramSpec
     launch: LaunchSpec
+    latency_probe: LatencyProbeSpec | None = None
 
     @model_validator(mode="after")
     def _effective_within_nominal(self) -> "GpuSpec":

@@ -1,4 +1,4 @@
-"""`python -m simfa run`: simulate one or more experiments without Streamlit, as JSON or a short line each."""
+"""`python -m simfa`: simulate experiments and run validation studies, without Streamlit."""
 
 import argparse
 import json
@@ -10,7 +10,7 @@ from presets.arguments import Parser, add_experiment_options, experiments, print
 from presets.errors import NotModelled, PresetError
 from presets.experiment import Experiment
 from presets.record import to_record
-from simfa import dram_command, simulate, timeline
+from simfa import dram_command, simulate, timeline, validate_command
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -18,10 +18,16 @@ def main(argv: list[str] | None = None) -> int:
     parser = Parser(prog="python -m simfa", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     _add_run(commands.add_parser("run", help="simulate FlashAttention on a whole GPU"))
-    dram_command.add_arguments(commands.add_parser("dram", help="drive one DRAM channel alone"))
+    studies = commands.add_parser("validate", help="the simulator's parts against public measurements")
+    validate_command.add_arguments(studies)
+    studies.set_defaults(run=validate_command.run)
+    dram = commands.add_parser("dram", help="drive one DRAM channel alone")
+    dram_command.add_arguments(dram)
+    dram.set_defaults(run=dram_command.run)
     try:
         args = parser.parse_args(argv)
-        return dram_command.run(args) if args.command == "dram" else run(args)
+        status: int = args.run(args)
+        return status
     except PresetError as error:
         print(error, file=sys.stderr)
         return 2
@@ -37,11 +43,14 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--timeline-sm", type=int, default=0, help="the SM to observe (default 0)")
     parser.add_argument("--json", action="store_true", help="print JSON records")
     parser.add_argument("--quiet", action="store_true", help="no progress on standard error")
+    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Simulate every experiment the options describe; one JSON object, or a list where there are several."""
     todo = experiments(args)
+    if args.seed < 0:
+        raise PresetError(f"--seed: {args.seed} is out of range; allowed: 0 or more")
     if args.timeline is not None:
         _check_timeline(args, todo)
     records = [_one(experiment, args) for experiment in todo]
@@ -71,6 +80,8 @@ def _check_timeline(args: argparse.Namespace, todo: list[Experiment]) -> None:
         raise PresetError(f"--timeline-sm: {args.timeline_sm} is out of range; allowed: 0 to {sms - 1}")
     if not args.timeline.resolve().parent.is_dir():
         raise PresetError(f"--timeline: no such folder: {args.timeline.resolve().parent}")
+    if args.timeline.is_dir():
+        raise PresetError(f"--timeline: {args.timeline} is a folder; give the name of a file")
 
 
 def _one(experiment: Experiment, args: argparse.Namespace) -> dict[str, Any]:
@@ -80,8 +91,15 @@ def _one(experiment: Experiment, args: argparse.Namespace) -> dict[str, Any]:
     if args.timeline is not None:
         table = timeline.rows(answer.spans, 1 + experiment.kernel.pipeline.consumer_warpgroups)
         trace = timeline.chrome_trace(table, experiment.gpu.sm.clock_hz, args.timeline_sm)
-        args.timeline.write_text(json.dumps(trace), encoding="utf-8")
+        _write(args.timeline, json.dumps(trace))
     return to_record(experiment, answer.result)
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise PresetError(f"--timeline: cannot write {path}: {error.strerror}") from None
 
 
 def _show_progress(share: float) -> None:

@@ -36,6 +36,11 @@ def check(experiment: Experiment) -> Hardware:
         )
     if gpu.tma is None or gpu.coalescer is None or gpu.l2_timing is None:
         raise NotModelled(f"{gpu.name} lacks a section the simulator needs: tma, coalescer, l2_timing")
+    if gpu.dram.channels > gpu.l2.slices:
+        raise NotModelled(
+            f"dram.channels {gpu.dram.channels:,} exceeds l2.slices {gpu.l2.slices:,}: the simulator gives every "
+            "slice one channel, the others would stand idle"
+        )
     need = kernel.shared_memory_bytes(experiment.llm.head_dim, experiment.precision_bytes)
     ctas = kernel.pipeline.occupancy_ctas
     if need > gpu.sm.cta_shared_memory_bytes or need * ctas > gpu.sm.shared_memory_bytes:
@@ -53,13 +58,24 @@ def answer_key(experiment: Experiment, seed: int = 0, timeline_sm: int | None = 
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-@cache
 def model_digest() -> str:
-    """Sixteen hex digits that change with any source file of the simulator."""
+    """Sixteen hex digits that change with any source of the simulator; commands and studies change no answer."""
+    return _digest(with_studies=False)
+
+
+def study_digest() -> str:
+    """As `model_digest`, with the validation studies."""
+    return _digest(with_studies=True)
+
+
+@cache
+def _digest(with_studies: bool) -> str:
     digest = hashlib.sha256()
     root = Path(__file__).parent
     for path in sorted(root.rglob("*.py")):
-        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+        command = path.name.endswith(("_command.py", "__main__.py"))
+        if not command and (with_studies or "validation" not in path.parts):
+            digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:16]
 
 

@@ -4,10 +4,10 @@ import numpy as np
 
 from presets.errors import NotModelled
 from presets.experiment import Experiment
-from presets.specs import L2TimingSpec, TmaSpec
+from presets.specs import GpuSpec, L2TimingSpec, TmaSpec
 from simfa.coverage import Hardware, check
 from simfa.engine import dispatch, events, machine, opcodes, probe, threads, tma
-from simfa.memory import coalescer, hashing, l2, path
+from simfa.memory import coalescer, hashing, l2, path, remote_copy
 from simfa.memory.dram import TICKS
 from simfa.trace import fa3
 from simfa.trace.bubbles import softmax_cycles
@@ -18,8 +18,14 @@ MAX_LINES = 2**32 - 2
 
 
 def build(experiment: Experiment, seed: int, timeline_sm: int) -> machine.Machine:
-    """A machine at cycle 0 with a cold L2. `timeline_sm` is the observed SM, or -1."""
-    hardware = check(experiment)
+    """A machine at cycle 0 with a cold L2. `timeline_sm` is the observed SM, or -1. Raises NotModelled."""
+    try:
+        return _build(experiment, check(experiment), seed, timeline_sm)
+    except OverflowError as error:
+        raise NotModelled(f"a latency or a rate is out of the simulator's range: {error}") from None
+
+
+def _build(experiment: Experiment, hardware: Hardware, seed: int, timeline_sm: int) -> machine.Machine:
     gpu, pipeline = experiment.gpu, experiment.kernel.pipeline
     roles = 1 + pipeline.consumer_warpgroups
     slots = gpu.sm.count * pipeline.occupancy_ctas
@@ -43,9 +49,10 @@ def build(experiment: Experiment, seed: int, timeline_sm: int) -> machine.Machin
 
 
 def cluster_ctas(experiment: Experiment) -> int:
-    """CTAs dispatched together: the kernel's cluster if it divides the query tiles of a head, else 1."""
+    """CTAs dispatched together: the kernel's cluster if it divides a head's query tiles and fits the GPU."""
     size = experiment.kernel.pipeline.cluster_ctas
-    return size if query_tiles(experiment) % size == 0 else 1
+    fits = query_tiles(experiment) % size == 0 and size <= experiment.gpu.sm.count
+    return size if fits else 1
 
 
 def query_tiles(experiment: Experiment) -> int:
@@ -149,7 +156,7 @@ def _memory(experiment: Experiment, hardware: Hardware, seed: int) -> path.Memor
     units = -(-sms // share)
     unit = np.arange(sms, dtype=np.int64) // share if share > 1 else np.full(sms, -1, np.int64)
     return path.Memory(
-        l2.make_l2(_l2_config(experiment, hardware.timing)),
+        l2.make_l2(l2_config(experiment.gpu, hardware.timing, seed)),
         coalescer.make_table(units),
         unit,
         _partitions(sms, hardware.timing.partitions, seed),
@@ -163,8 +170,8 @@ def _partitions(sms: int, partitions: int, seed: int) -> np.ndarray:
     return np.repeat(np.random.default_rng(seed).permutation(pairs), 2)[:sms].astype(np.int64)
 
 
-def _l2_config(experiment: Experiment, timing: L2TimingSpec) -> np.ndarray:
-    gpu = experiment.gpu
+def l2_config(gpu: GpuSpec, timing: L2TimingSpec, seed: int) -> np.ndarray:
+    """The L2 and DRAM of a GPU as a CONFIG record, times in SM cycles and ticks."""
     cache, dram, cycle_s = gpu.l2, gpu.dram, 1 / gpu.sm.clock_hz
     sets = cache.bytes // (cache.line_bytes * cache.slices * timing.ways)
     if sets < 1:
@@ -183,5 +190,8 @@ def _l2_config(experiment: Experiment, timing: L2TimingSpec) -> np.ndarray:
         dram.channels,
         round(cache.line_bytes / dram.channel_bandwidth_bytes_per_s / cycle_s * TICKS),
         round(dram.latency_s / cycle_s * TICKS),
+        round(timing.remote_copy_probability * remote_copy.SCALE),
+        int(timing.remote_copy_way_share * timing.ways),
+        seed,
     )
     return config

@@ -37,14 +37,15 @@ def describe(activity: int, tag: int, operand: int) -> tuple[str, str]:
 def rows(spans: np.ndarray, roles: int) -> list[dict[str, Any]]:
     """Spans in order of start: row, activity, category, start_cycle, end_cycle, cta.
 
+    Warpgroups of the SM's second and later CTA slots have rows of their own, since they run at the same time.
     WGMMAs of one GEMM that follow each other are one span. A TMA operation is shown from the completion of the
     one before it, since an engine serves them in order; `issued_cycle` keeps when it was issued.
     """
-    row_names = [*role_names(roles), "tensor core", "TMA"]
+    first_slot = int(spans["slot"].min(initial=np.iinfo(np.int32).max))
     table: list[dict[str, Any]] = []
     last_on_row: dict[str, dict[str, Any]] = {}
     for span in np.sort(spans, order=["start", "end"]):
-        row = row_names[span["track"]]
+        row = _row_name(int(span["track"]), int(span["slot"]) - first_slot, roles)
         activity, category = describe(int(span["activity"]), int(span["tag"]), int(span["operand"]))
         start, end, cta = int(span["start"]), int(span["end"]), int(span["cta"])
         last = last_on_row.get(row)
@@ -66,6 +67,12 @@ def rows(spans: np.ndarray, roles: int) -> list[dict[str, Any]]:
         table.append(item)
         last_on_row[row] = item
     return sorted(table, key=lambda item: (item["start_cycle"], item["row"]))
+
+
+def _row_name(track: int, slot: int, roles: int) -> str:
+    if track >= roles:
+        return ("tensor core", "TMA")[track - roles]
+    return role_names(roles)[track] + (f", CTA slot {slot + 1}" if slot else "")
 
 
 def chrome_trace(table: list[dict[str, Any]], clock_hz: float, sm: int) -> dict[str, Any]:

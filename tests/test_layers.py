@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 OURS = ("presets", "analytical", "simfa", "dashboard")
-STREAMLIT_PART = ("dashboard/app.py", "dashboard/state.py", "dashboard/pages/", "dashboard/widgets/")
+STREAMLIT_PART = ("dashboard/app.py", "dashboard/state.py", "dashboard/views/", "dashboard/widgets/")
 STREAMLIT = ("streamlit", *(part.removesuffix(".py").replace("/", ".") for part in STREAMLIT_PART))
 KERNELS = ("simfa/engine/", "simfa/memory/")
 OUTSIDE = {"numpy", "numba", *sys.stdlib_module_names}
@@ -74,4 +74,4 @@ def test_a_planted_import_is_found(line: str) -> None:
     path, source = line.split(maxsplit=1)
     assert len(forbidden_arrows(f"def f():\n    {source}", path)) == 1
     assert forbidden_arrows("from ..memory import l2\nimport numba", "simfa/engine/loop.py") == []
-    assert forbidden_arrows("import streamlit", "dashboard/pages/compare.py") == []
+    assert forbidden_arrows("import streamlit", "dashboard/views/compare.py") == []

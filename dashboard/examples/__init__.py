@@ -1,6 +1,6 @@
-"""The worked example that the first screen shows: a stored answer of the simulator, valid for its sources only.
+"""Stored answers of the simulator, valid for its sources only: the worked example, the validation studies.
 
-`python -m dashboard example` writes it anew; a test fails when it no longer matches the simulator.
+`python -m dashboard example` writes them anew; tests fail when they no longer match the simulator.
 """
 
 import gzip
@@ -13,9 +13,10 @@ from presets import loader
 from presets.arguments import build
 from presets.experiment import Experiment
 from presets.specs import GpuSpec, KernelSpec, LlmSpec
-from simfa.coverage import answer_key
+from simfa.coverage import answer_key, study_digest
 
 FILE = Path(__file__).parent / "llama3-8b_h800_4096.json.gz"
+STUDIES_FILE = Path(__file__).parent / "validation.json.gz"
 SEED, TIMELINE_SM = 0, 0
 
 
@@ -35,6 +36,25 @@ def stored() -> dict[str, Any]:
 def answer_for(key: str) -> dict[str, Any] | None:
     """The stored answer if `key` names it (same experiment, same simulator sources)."""
     return stored() if FILE.is_file() and stored()["key"] == key else None
+
+
+def studies() -> list[dict[str, Any]]:
+    """The stored validation studies: summaries and points, as the simulator's sources gave them."""
+    return list(json.loads(gzip.decompress(STUDIES_FILE.read_bytes()))["studies"])
+
+
+def studies_are_current() -> bool:
+    """Whether the stored studies were computed by these very sources."""
+    return bool(json.loads(gzip.decompress(STUDIES_FILE.read_bytes()))["digest"] == study_digest())
+
+
+def write_studies() -> Path:
+    """Run every validation study and store its points."""
+    from simfa.validate_command import STUDIES
+
+    answer = {"digest": study_digest(), "studies": [run().record() for run in STUDIES.values()]}
+    STUDIES_FILE.write_bytes(gzip.compress(json.dumps(answer).encode(), mtime=0))
+    return STUDIES_FILE
 
 
 def write() -> Path:

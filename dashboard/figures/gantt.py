@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 
 from dashboard.figures.style import WAIT, finish
@@ -26,33 +28,31 @@ _BOTTOM_UP = ("TMA", "tensor core", "consumer 3", "consumer 2", "consumer 1", "p
 def figure(
     rows: Sequence[dict[str, Any]], clock_hz: float, view: tuple[int, int], title: str, stale: bool = False
 ) -> go.Figure:
-    """Spans as horizontal bars over cycles; `view` is what is shown at first. Waits are light."""
-    chart = go.Figure()
+    """Spans as horizontal bars over cycles; `view` is what is shown at first. Waits are light.
+
+    Values go in as NumPy arrays, which Plotly passes on whole; lists of thousands of spans it would copy and
+    check item by item, at half a second a redraw.
+    """
+    spans = pd.DataFrame(rows)
+    names = sorted(spans["row"].unique(), key=_height)
+    spans["place"] = spans["row"].map({name: place for place, name in enumerate(names)}).astype(np.int8)
     us = 1e6 / clock_hz
+    chart = go.Figure()
     legend_waits = True
-    for activity in sorted({row["activity"] for row in rows}, key=_order):
-        spans = [row for row in rows if row["activity"] == activity]
-        wait = spans[0]["category"] == "wait"
+    for activity in sorted(spans["activity"].unique(), key=_order):
+        some = spans[spans["activity"] == activity]
+        wait = some["category"].iloc[0] == "wait"
         chart.add_bar(
             name="waiting (hover says for what)" if wait else activity,
             legendgroup="wait" if wait else activity,
-            showlegend=not wait or legend_waits,
-            orientation="h",
-            y=[span["row"] for span in spans],
-            base=[span["start_cycle"] for span in spans],
-            x=[span["end_cycle"] - span["start_cycle"] for span in spans],
-            customdata=[
-                (span["end_cycle"], span["start_cycle"] * us, span["end_cycle"] * us, span["cta"]) for span in spans
-            ],
-            hovertemplate=activity + "<br>cycles %{base:,} to %{customdata[0]:,} (%{x:,} long)"
-            "<br>%{customdata[1]:.3f} to %{customdata[2]:.3f} µs<br>CTA %{customdata[3]}<extra></extra>",
+            showlegend=bool(not wait or legend_waits),
             marker={"color": WAIT if wait else _COLORS.get(activity, _OTHER), "line": {"width": 0}},
             width=0.45 if wait else 0.8,
             opacity=0.35 if stale else 1.0,
+            **_bars(some, activity, us),
         )
         legend_waits = legend_waits and not wait
-    present = {row["row"] for row in rows}
-    chart.update_yaxes(categoryorder="array", categoryarray=[name for name in _BOTTOM_UP if name in present])
+    chart.update_yaxes(tickvals=list(range(len(names))), ticktext=names, range=[-0.6, len(names) - 0.4])
     chart.update_xaxes(
         range=list(view), title=f"SM cycles (1,000 cycles = {1000 * us:.3f} µs)", separatethousands=True
     )
@@ -65,6 +65,19 @@ def figure(
     return finish(chart, title, 400)
 
 
+def _bars(spans: pd.DataFrame, activity: str, us: float) -> dict[str, Any]:
+    start, end = spans["start_cycle"].to_numpy(float), spans["end_cycle"].to_numpy(float)
+    return {
+        "orientation": "h",
+        "y": spans["place"].to_numpy(),
+        "base": start,
+        "x": end - start,
+        "customdata": np.column_stack([end, start * us, end * us, spans["cta"]]),
+        "hovertemplate": activity + "<br>cycles %{base:,} to %{customdata[0]:,} (%{x:,} long)"
+        "<br>%{customdata[1]:.3f} to %{customdata[2]:.3f} µs<br>CTA %{customdata[3]}<extra></extra>",
+    }
+
+
 def window(rows: Sequence[dict[str, Any]], place: float | None) -> tuple[int, int]:
     """The cycles in view: WINDOW_CYCLES of them at `place` (0 start, 1 end) of the run, or all for None."""
     start, end = min(row["start_cycle"] for row in rows), max(row["end_cycle"] for row in rows)
@@ -72,6 +85,12 @@ def window(rows: Sequence[dict[str, Any]], place: float | None) -> tuple[int, in
         return start, end
     first = start + int((end - start - WINDOW_CYCLES) * place)
     return first, first + WINDOW_CYCLES
+
+
+def _height(row: str) -> tuple[int, str]:
+    """Rows by role from the bottom up; a role's second CTA slot above its first."""
+    role = row.split(",")[0]
+    return _BOTTOM_UP.index(role) if role in _BOTTOM_UP else len(_BOTTOM_UP), row
 
 
 def _order(activity: str) -> tuple[int, str]:

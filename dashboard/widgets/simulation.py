@@ -15,7 +15,7 @@ AUTOMATIC_LINES = 200_000_000  # some 20 s of simulating; longer runs wait for a
 LINES_PER_S = 10_000_000  # a cautious pace of one core, for the forecast only
 
 
-STATUS_HEIGHT_PX = 62  # one height for every state, so that nothing jumps when a result arrives
+STATUS_HEIGHT_PX = 50  # one height for every state, so that nothing jumps when a result arrives
 
 
 def simulation(experiment: Experiment) -> tuple[dict[str, Any] | None, str]:
@@ -70,12 +70,18 @@ def _control(experiment: Experiment, key: str, job: Job | None) -> str:
 def _start_button(experiment: Experiment, key: str, label: str) -> None:
     lines = coverage.line_requests(experiment)
     seconds = lines / LINES_PER_S
-    forecast = f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+    forecast = _duration(seconds)
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button(label, key=f"start-{key}"):
             state.board().submit(key, experiment, TIMELINE_SM, state.session_id())
             st.rerun()
         st.caption(f"{lines / 1e6:,.0f} million line requests, about {forecast} on one core.")
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:,.0f} h"
 
 
 @st.fragment(run_every=0.5)

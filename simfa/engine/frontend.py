@@ -1,7 +1,8 @@
 """The warpgroup scheduler and the front end of an SM: one instruction per cycle (section 4.2, Algorithm 1).
 
-Scheduling is greedy-then-oldest: the thread that issued last goes on until it stalls, then the oldest ready one
-takes over. Instructions issue in order; an unsatisfied wait stalls the thread with its program counter on it.
+Scheduling is greedy-then-oldest: the thread that issued last goes on until it stalls, sleeps or ends, then the
+oldest ready one takes over; once it has stalled it has no precedence over an older thread that wakes with it.
+Instructions issue in order; an unsatisfied wait stalls the thread with its program counter on it.
 """
 
 from simfa.engine import dispatch, events, probe, tensor_core, threads, tma
@@ -25,7 +26,7 @@ def issue(grid, state, engines, queue, observer, code, entries, sm):
     config = state.config[0]
     bit = 1 << (thread - sm * config["roles"] * config["slots_per_sm"])
     unit["issued_at"] = now
-    unit["greedy"] = thread
+    unit["greedy"] = -1
     unit["ready"] &= ~bit
     record = state.threads[thread]
     instruction = code[record["pc"]]
@@ -39,6 +40,7 @@ def issue(grid, state, engines, queue, observer, code, entries, sm):
             dispatch.thread_finished(grid, state, queue, observer, thread)
         else:
             unit["ready"] |= bit
+            unit["greedy"] = thread
     if unit["ready"] != 0 and unit["issue_at"] < 0:
         unit["issue_at"] = now + 1
         events.push(queue, now + 1, events.ISSUE, sm)

@@ -25,10 +25,10 @@ def advance(machine, budget):
     while handled < budget:
         payload = events.pop_due(queue)
         if payload < 0:
-            if header["pending"] == 0:
-                return FINISHED if grid.config[0]["retired"] == grid.ctas.shape[0] else DEADLOCKED
             if header["exhausted"]:
                 return EXHAUSTED
+            if header["pending"] == 0:
+                return FINISHED if grid.config[0]["retired"] == grid.ctas.shape[0] else DEADLOCKED
             header["now"] += 1
             continue
         handled += 1

@@ -19,6 +19,7 @@ SPAN = np.dtype(
         ("tag", np.int32),
         ("operand", np.int32),
         ("cta", np.int32),
+        ("slot", np.int32),  # CTA slot of the whole GPU
     ]
 )
 HEADER = np.dtype([("sm", np.int64), ("count", np.int64), ("dropped", np.int64)])
@@ -57,3 +58,4 @@ def record(probe, sm, slot, track, activity, tag, operand, start, end):
     span["tag"] = tag
     span["operand"] = operand
     span["cta"] = probe.cta[slot]
+    span["slot"] = slot

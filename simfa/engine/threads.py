@@ -44,7 +44,7 @@ SM = np.dtype(
         ("ready", np.int64),  # bit per thread of the SM
         ("issue_at", np.int64),  # cycle of the pending ISSUE event, or -1
         ("issued_at", np.int64),  # last cycle in which an instruction issued
-        ("greedy", np.int64),  # the thread that issued last
+        ("greedy", np.int64),  # the thread that issued last and can go on, or -1
         ("buffer", np.int32),  # WGMMAs in the tensor core's issue buffer
         ("unfinished", np.int32),
         ("tensor_free", np.int64),
@@ -71,11 +71,13 @@ def make_threads(sms: int, slots_per_sm: int, roles: int) -> Threads:
     slots = sms * slots_per_sm
     config = np.zeros(1, CONFIG)
     config[0] = (roles, slots_per_sm, roles - 1, sms)
+    threads = np.zeros(slots * roles, THREAD)
+    threads["waits_for"] = NOTHING
     state = np.zeros(sms, SM)
-    state["issue_at"] = state["issued_at"] = -1
+    state["issue_at"] = state["issued_at"] = state["greedy"] = -1
     return Threads(
         config,
-        np.zeros(slots * roles, THREAD),
+        threads,
         np.zeros((slots * roles, STAGES), np.int64),
         np.zeros((slots * roles, 2, GROUPS), np.int64),
         np.zeros((slots, STAGES), MBARRIER),

@@ -94,6 +94,7 @@ def enqueue(tma, state, queue, thread, instruction, base, row_limit):
     engine = tma.engines[sm]
     layout = tma.maps[instruction["map"]]
     operation = tma.operations[sm * QUEUE + engine["next"] % QUEUE]
+    idle = engine["generating"] == engine["next"]
     engine["next"] += 1
     rows = max(min(layout["box_rows"], row_limit - instruction["row"]), 0)
     operation["ready_at"] = now + tma.config[0]["setup_cycles"]
@@ -111,7 +112,8 @@ def enqueue(tma, state, queue, thread, instruction, base, row_limit):
     operation["line"] = operation["address"] >> tma.config[0]["line_shift"]
     _set_last_line(tma, operation)
     engine["requested_bytes"] += rows * layout["row_bytes"]
-    _generate_at(engine, queue, sm, operation["ready_at"])
+    if idle:  # else generating the operation before it leads to this one
+        _generate_at(engine, queue, sm, operation["ready_at"])
 
 
 @inlined_kernel
@@ -153,8 +155,8 @@ def generate(tma, state, memory, queue, observer, sm):
 
 @inlined_kernel
 def _generate_at(engine, queue, sm, time):
-    """One pending GENERATE event per SM suffices: the earliest."""
-    if 0 <= engine["generate_at"] <= time:
+    """Schedule generation; only one GENERATE event per SM is pending at a time."""
+    if engine["generate_at"] >= 0:
         return
     engine["generate_at"] = time
     events.push(queue, time, events.GENERATE, sm)
@@ -228,7 +230,7 @@ def _complete(tma, state, queue, observer, sm, operation):
     while engine["oldest"] < engine["next"] and tma.operations[sm * QUEUE + engine["oldest"] % QUEUE]["done"]:
         engine["oldest"] += 1
     if operation["is_store"]:
-        state.threads[thread]["store_done"] += 1
+        state.threads[thread]["store_done"] = _stores_done_in_order(tma, state, sm, thread)
         threads.wake_slot(state, queue, slot, TMA_WAIT, 0)
     else:
         barrier = state.mbarriers[slot, operation["sid"]]
@@ -237,3 +239,15 @@ def _complete(tma, state, queue, observer, sm, operation):
             barrier["filled"] += 1
             threads.wake_slot(state, queue, slot, MB_WAIT, operation["sid"])
     threads.wake_sm(state, queue, sm, threads.TMA_QUEUE_FULL)
+
+
+@kernel
+def _stores_done_in_order(tma, state, sm, thread):
+    """How many of a thread's stores are done with all its stores before them: groups finish in order."""
+    engine = tma.engines[sm]
+    open_stores = 0
+    for number in range(engine["oldest"], engine["next"]):
+        operation = tma.operations[sm * QUEUE + number % QUEUE]
+        if operation["is_store"] and operation["thread"] == thread and (open_stores > 0 or not operation["done"]):
+            open_stores += 1
+    return state.threads[thread]["store_issued"] - open_stores

@@ -4,20 +4,24 @@ A request reserves its slice for the time the slice needs for one line, then loo
 in recency order, so the last way is the least recently used. A read miss reserves an MSHR and a DRAM read and
 allocates at once; until the fill arrives the line is pending, and further reads merge with the miss. A store of
 a line allocates without fetching (stores are byte-masked) and marks it dirty; evicting it writes it back.
+
+With the remote-copy proxy on (section 4.3), a read whose home slice lies in the other partition is looked up in the
+near partition first, and leaves a copy there that competes with regular lines; `simfa.memory.remote_copy`.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from simfa.engine.jit import inlined_kernel
-from simfa.memory import dram, hashing
+from simfa.engine.jit import inlined_kernel, kernel
+from simfa.memory import dram, hashing, remote_copy
 from simfa.memory.dram import TICKS
 
 MSHR_RING = 512  # entries of storage per slice; the configured number in use is at most this
 DIRTY = 1
 PENDING = 2
-RING_SHIFT = 2
+COPY = 4  # a near copy of a line whose home is in the other partition
+RING_SHIFT = 3
 
 CONFIG = np.dtype(
     [
@@ -33,6 +37,9 @@ CONFIG = np.dtype(
         ("dram_channels", np.int64),
         ("dram_line_ticks", np.int64),
         ("dram_latency_ticks", np.int64),
+        ("copy_share", np.int64),  # remote copies: insertion probability in 1/2^16, 0 turns the proxy off
+        ("copy_ways", np.int64),  # ways of a set that copies may hold
+        ("random", np.int64),  # state of the generator that decides insertions
     ]
 )
 SLICE = np.dtype(
@@ -43,6 +50,7 @@ SLICE = np.dtype(
         ("merges", np.int64),
         ("misses", np.int64),
         ("mshr_waits", np.int64),
+        ("copy_hits", np.int64),
         ("mshr_oldest", np.int32),
         ("mshr_count", np.int32),
     ]
@@ -82,9 +90,48 @@ def access(l2, line, partition, now, is_store):
     config = l2.config[0]
     folded = hashing.fold(line, config["slice_hash"])
     index = folded % config["slices"]
-    unit = l2.slices[index]
+    set_index = hashing.set_of(folded, config["slices"], config["sets"])
+    near = index // config["slices_per_partition"] == partition
+    if config["copy_share"] > 0 and not near:
+        return _access_remote(l2, line, partition, index, set_index, now, is_store)
+    data = serve(l2, index, index * config["sets"] + set_index, line, now * TICKS, is_store)
+    return (data + TICKS - 1) // TICKS + (config["near_cycles"] if near else config["far_cycles"])
+
+
+@kernel
+def _access_remote(l2, line, partition, index, set_index, now, is_store):
+    """A request to the other partition with the remote-copy proxy on: near copy, else home and perhaps a copy."""
+    config = l2.config[0]
+    near = index % config["slices_per_partition"] + partition * config["slices_per_partition"]
+    row = near * config["sets"] + set_index
+    unit = l2.slices[near]
     start = max(now * TICKS, unit["free_ticks"])
-    row = index * config["sets"] + hashing.set_of(folded, config["slices"], config["sets"])
+    way = _touch(l2.tags[row], l2.bits[row], line)
+    if way >= 0 and not is_store:
+        unit["accesses"] += 1
+        unit["hits"] += 1
+        unit["copy_hits"] += 1
+        unit["free_ticks"] = start + config["slice_ticks"]
+        data = _merge(l2, near, row, line, start) if l2.bits[row, 0] & PENDING else start
+        return (data + TICKS - 1) // TICKS + config["near_cycles"]
+    if way >= 0:
+        remote_copy.drop_first(l2.tags[row], l2.bits[row])
+    data = serve(l2, index, index * config["sets"] + set_index, line, now * TICKS, is_store)
+    if not is_store and remote_copy.inserts(config, l2.bits[row], COPY):
+        arrival = data + (config["far_cycles"] - config["near_cycles"]) * TICKS
+        _wait_for_mshr(l2, near, start)
+        if _insert(l2.tags[row], l2.bits[row], line, COPY | _track(l2, near, line, arrival)):
+            channel = l2.channels[near * config["dram_channels"] // config["slices"]]
+            dram.write_line(channel, start, config["dram_line_ticks"])
+    return (data + TICKS - 1) // TICKS + config["far_cycles"]
+
+
+@inlined_kernel
+def serve(l2, index, row, line, request_ticks, is_store):
+    """One request at the line's home slice `index`, set `row`; returns the tick at which the data is there."""
+    config = l2.config[0]
+    unit = l2.slices[index]
+    start = max(request_ticks, unit["free_ticks"])
     unit["accesses"] += 1
     way = _touch(l2.tags[row], l2.bits[row], line)
     if way >= 0:
@@ -98,9 +145,7 @@ def access(l2, line, partition, now, is_store):
     if is_store:
         l2.bits[row, 0] |= DIRTY
     unit["free_ticks"] = start + config["slice_ticks"]
-    near = index // config["slices_per_partition"] == partition
-    latency = config["near_cycles"] if near else config["far_cycles"]
-    return (data + TICKS - 1) // TICKS + latency
+    return data
 
 
 @inlined_kernel
@@ -125,7 +170,7 @@ def _merge(l2, index, row, line, start):
     entry = l2.mshrs[index, l2.bits[row, 0] >> RING_SHIFT]
     if entry["line"] == line and entry["fill_ticks"] > start:
         return entry["fill_ticks"]
-    l2.bits[row, 0] &= DIRTY
+    l2.bits[row, 0] &= DIRTY | COPY
     return start
 
 
@@ -141,14 +186,21 @@ def _miss(l2, index, row, line, start, is_store):
     if not is_store:
         start = _wait_for_mshr(l2, index, start)
         data = dram.read_line(channel, start, config["dram_line_ticks"], config["dram_latency_ticks"])
-        slot = (unit["mshr_oldest"] + unit["mshr_count"]) % MSHR_RING
-        unit["mshr_count"] += 1
-        l2.mshrs[index, slot]["fill_ticks"] = data
-        l2.mshrs[index, slot]["line"] = line
-        bits = PENDING | (slot << RING_SHIFT)
+        bits = _track(l2, index, line, data)
     if _insert(l2.tags[row], l2.bits[row], line, bits):
         dram.write_line(channel, start, config["dram_line_ticks"])
     return start, data
+
+
+@inlined_kernel
+def _track(l2, index, line, fill_ticks):
+    """Take an MSHR of slice `index` until `fill_ticks`; returns the state bits of a line that waits for it."""
+    unit = l2.slices[index]
+    slot = (unit["mshr_oldest"] + unit["mshr_count"]) % MSHR_RING
+    unit["mshr_count"] += 1
+    l2.mshrs[index, slot]["fill_ticks"] = fill_ticks
+    l2.mshrs[index, slot]["line"] = line
+    return PENDING | (slot << RING_SHIFT)
 
 
 @inlined_kernel

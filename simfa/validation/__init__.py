@@ -1,1 +1,1 @@
-"""Studies that hold the simulator against public data: what was run, what the reference says, the error."""
+"""Validation studies: the simulator's parts against public measurements, each a function that returns its rows."""

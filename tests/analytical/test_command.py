@@ -76,7 +76,7 @@ def test_without_json_a_short_line_per_answer(capsys: pytest.CaptureFixture[str]
     assert main("--llm llama3-8b --seq 4096 --estimator simfa-python,genz".split()) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 2
-    assert "bottleneck=tensor_cores" in lines[0]
+    assert "bottleneck tensor_cores" in lines[0]
     assert lines[1].startswith("genz  llama3-8b  L=4096")
 
 

@@ -85,7 +85,8 @@ def test_gantt_has_one_trace_per_activity_and_light_waits():
     chart = gantt.figure(rows, 1.83e9, (0, 100), "title")
     by_name = {trace.name: trace for trace in chart.data}
     assert set(by_name) == {"QK GEMM, consumer 1", "softmax", "waiting (hover says for what)"}
-    assert by_name["softmax"].base == (90,) and by_name["softmax"].x == (99_910,)
+    assert list(by_name["softmax"].base) == [90] and list(by_name["softmax"].x) == [99_910]
+    assert chart.layout.yaxis.ticktext[by_name["softmax"].y[0]] == "consumer 1"
     assert by_name["waiting (hover says for what)"].width < by_name["softmax"].width
     assert "0.546 µs" in chart.layout.xaxis.title.text
 
@@ -95,3 +96,19 @@ def test_gantt_window_is_30k_cycles_at_a_place_or_the_whole_run():
     assert gantt.window(rows, 0.0) == (0, 30_000)
     assert gantt.window(rows, 1.0) == (70_000, 100_000)
     assert gantt.window(rows, None) == (0, 100_000)
+
+
+def test_the_gantt_takes_a_second_cta_slot_of_the_sm():
+    from dashboard.figures import gantt
+
+    span = {
+        "activity": "softmax",
+        "category": "softmax",
+        "start_cycle": 0,
+        "end_cycle": 9,
+        "issued_cycle": 0,
+        "cta": 0,
+    }
+    names = ["consumer 1", "consumer 1, CTA slot 2", "TMA"]
+    chart = gantt.figure([{**span, "row": name} for name in names], 1.83e9, (0, 9), "two slots")
+    assert list(chart.layout.yaxis.ticktext) == ["TMA", "consumer 1", "consumer 1, CTA slot 2"]

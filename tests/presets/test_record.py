@@ -37,6 +37,6 @@ def test_what_an_estimator_does_not_say_is_none() -> None:
 
 def test_extra_keys_notes_and_cautions() -> None:
     case = experiment(seq_q=1)
-    record = to_record(case, Result("x", 1e-6, 1, extra={"intensity": 3.5}), notes=("a note",))
+    record = to_record(case, Result("x", 1e-6, 1, extra={"intensity": 3.5}, notes=("a note",)))
     assert record["intensity"] == 3.5
     assert record["notes"] == [*case.cautions(), "a note"]

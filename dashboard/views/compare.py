@@ -26,15 +26,19 @@ def page() -> None:
         st.error(f"This experiment cannot be run. {experiment}")
         return
     st.markdown(f"#### {experiment.words()}")
-    st.caption("One layer's attention forward pass. Parameters as in the Sim-FA paper.")
+    st.caption(
+        "One layer's attention forward pass. Parameters as in the Sim-FA paper; the simulated latency is not yet "
+        "validated against measurements."
+    )
     for caution in experiment.cautions():
         st.warning(f"Outside the validated range: {caution}")
     given, why_not = simulation(experiment)
     cards, controls = st.container(), st.container(horizontal=True, vertical_alignment="bottom")
     with controls:
-        peer = _peer_toggle()
-        answers = _answers(experiment, given, why_not, peer)
-        reference = _reference(answers)
+        first = st.container(width=240)  # filled below: what it offers depends on the switch after it
+        answers = _answers(experiment, given, why_not, peer=_peer_toggle())
+        with first:
+            reference = _reference(answers)
         _downloads(experiment, answers)
     with cards:
         _cards(answers, reference, why_not)
@@ -60,9 +64,7 @@ def _answers(
 def _reference(answers: list[compare.Record]) -> str:
     shown = [record["estimator"] for record in answers]
     index = shown.index(start("reference")) if start("reference") in shown else 0
-    chosen = st.selectbox(
-        "Differences to", shown, index, key="reference", format_func=lambda name: NAMES[name][0], width=240
-    )
+    chosen = st.selectbox("Differences to", shown, index, key="reference", format_func=lambda name: NAMES[name][0])
     return str(chosen)
 
 

@@ -1,0 +1,80 @@
+"""Validation studies as figures: measured points in black, the model's line or marker over them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import plotly.graph_objects as go
+
+from dashboard.figures.style import CEILING, finish
+
+_SERIES_COLORS = ("#009E73", "#0072B2", "#E69F00", "#CC79A7", "#56B4E9", "#D55E00")
+
+
+def figure(study: Mapping[str, Any], measured_color: str) -> go.Figure:
+    """Against the study's own axis where its points have one, else measured against model."""
+    points = study["all_points"]
+    along = all(point["x"] is not None for point in points)
+    chart = go.Figure()
+    names = list(dict.fromkeys(point["series"] for point in points))
+    for name, color in zip(names, _SERIES_COLORS * (len(names) // len(_SERIES_COLORS) + 1), strict=False):
+        some = sorted((point for point in points if point["series"] == name), key=lambda point: point["x"] or 0)
+        (_along if along else _parity)(chart, some, name, color, measured_color)
+    unit = points[0]["unit"]
+    if along:
+        chart.update_xaxes(type="log", title=study["x_title"])
+        chart.update_yaxes(title=unit, rangemode="tozero")
+    else:
+        _diagonal(chart, points)
+        chart.update_xaxes(type="log", title=f"reference ({unit})")
+        chart.update_yaxes(type="log", title=f"model ({unit})")
+    chart.update_layout(legend={"orientation": "h", "y": 1.0, "x": 0, "yanchor": "bottom"})
+    return finish(chart, _title(study), 380)
+
+
+def _title(study: Mapping[str, Any]) -> str:
+    return (
+        f"{study['points']} points, mean error {study['mape_pct']:.2f} %, "
+        f"worst {study['worst_pct']:+.1f} % at {study['worst_at']}"
+    )
+
+
+def _along(
+    chart: go.Figure, points: Sequence[Mapping[str, Any]], name: str, color: str, measured_color: str
+) -> None:
+    x = [point["x"] for point in points]
+    hover = "%{x:,.4g}<br>%{y:,.4g} " + points[0]["unit"]
+    chart.add_scatter(
+        x=x,
+        y=[point["model"] for point in points],
+        name=f"model: {name}",
+        mode="lines+markers",
+        line={"color": color, "width": 2},
+        hovertemplate=hover,
+    )
+    chart.add_scatter(
+        x=x,
+        y=[point["reference"] for point in points],
+        name=f"measured: {name}",
+        mode="markers",
+        marker={"color": measured_color, "size": 8, "symbol": "circle-open", "line": {"width": 2}},
+        hovertemplate=hover,
+    )
+
+
+def _parity(
+    chart: go.Figure, points: Sequence[Mapping[str, Any]], name: str, color: str, _measured_color: str
+) -> None:
+    chart.add_scatter(
+        x=[point["reference"] for point in points],
+        y=[point["model"] for point in points],
+        name=name,
+        mode="markers",
+        marker={"color": color, "size": 8},
+        text=[point["label"] for point in points],
+        hovertemplate="%{text}<br>reference %{x:,.4g}, model %{y:,.4g}",
+    )
+
+
+def _diagonal(chart: go.Figure, points: Sequence[Mapping[str, Any]]) -> None:
+    ends = [min(point["reference"] for point in points), max(point["reference"] for point in points)]
+    chart.add_scatter(x=ends, y=ends, mode="lines", line={"color": CEILING, "dash": "dot"}, name="equal")

@@ -1,0 +1,33 @@
+"""Presets: what the experiment in the sidebar assumes, each value with unit, label and source."""
+
+import streamlit as st
+
+from dashboard import assumptions
+from dashboard.catalog import ESTIMATORS
+from dashboard.widgets import url
+from dashboard.widgets.experiment import DEFAULTS, sidebar
+from presets.errors import PresetError
+
+
+def page() -> None:
+    experiment = sidebar(list(ESTIMATORS))
+    if isinstance(experiment, PresetError):
+        st.error(f"This experiment cannot be run. {experiment}")
+        return
+    st.markdown(f"#### What is assumed: {experiment.words()}")
+    st.caption(
+        "measured: read off hardware; published: stated by the source; fitted: chosen so that a model meets "
+        "measurements; inferred: concluded from other facts; override: changed in this session."
+    )
+    values = assumptions.table(experiment)
+    labels = list(dict.fromkeys(values["Label"]))
+    chosen = st.pills("Show", labels, selection_mode="multi", default=labels, label_visibility="collapsed")
+    st.dataframe(values[values["Label"].isin(chosen)], hide_index=True, height=640)
+    st.download_button("Download CSV", values.to_csv(index=False), "presets.csv", "text/csv", on_click="ignore")
+    for spec in (experiment.gpu, experiment.kernel, experiment.llm):
+        if spec.note:
+            st.caption(f"{spec.title}: {spec.note}")
+
+
+page()
+url.publish(DEFAULTS)

@@ -1,0 +1,116 @@
+"""The event-driven engine gives what a plain loop over cycles gives: cycles, CTA times, stalls; deadlocks too."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simfa.engine import loop
+from simfa.isa import Program
+from tests.simfa.harness import LINE, Box, Tiny, build, leaks, outcome, program
+from tests.simfa.reference_core import ReferenceSm
+
+gpus = st.builds(
+    Tiny,
+    slots_per_sm=st.integers(1, 2),
+    setup_cycles=st.sampled_from([5, 40, 170]),
+    lines_per_cycle=st.integers(1, 3),
+    inflight_lines=st.sampled_from([1, 4, 9, 64]),
+    issue_buffer_entries=st.sampled_from([1, 3, 16]),
+    near_cycles=st.sampled_from([20, 21, 90]),
+)
+cycles = st.sampled_from([1, 2, 3, 8, 21, 40, 88])
+stages = st.integers(0, 2)
+
+
+def compare(gpu: Tiny, roles: list[Program], ctas: int, box_lines: int) -> str:
+    """Run both; returns how they ended."""
+    reference = ReferenceSm(gpu, roles, ctas, box_lines)
+    ending = reference.run()
+    built = build(gpu, roles, [Box(LINE, LINE, box_lines)], ctas=ctas)
+    loop.begin(built)
+    status = loop.RUNNING
+    while status == loop.RUNNING:
+        status = loop.advance(built, 1000)
+    done = outcome(built)
+    assert {loop.FINISHED: "finished", loop.DEADLOCKED: "deadlock"}[status] == ending
+    retired = sorted(reference.ends)
+    assert [done.starts[cta] for cta in sorted(reference.starts)] == [
+        c for _, c in sorted(reference.starts.items())
+    ]
+    assert [done.ends[cta] for cta in retired] == [reference.ends[cta] for cta in retired]
+    assert done.stalls == {key: count for key, count in reference.stalls.items() if count}
+    assert done.cycles == reference.now
+    if ending == "finished":
+        assert leaks(built) == []
+    return ending
+
+
+@st.composite
+def kernels(draw: Any) -> list[Program]:
+    """A producer and consumers in the manner of FlashAttention: rings, GEMM groups, bubbles, a store."""
+    count, steps, ring = draw(st.integers(1, 2)), draw(st.integers(1, 4)), draw(st.integers(1, 3))
+    producer = []
+    for step in range(steps):
+        producer += [f"ACQUIRE_STAGE sid={step % ring}", f"TMA_TENSOR map=0 row=0 sid={step % ring}"]
+    roles = [program(*producer)]
+    ping_pong = count == 2 and draw(st.booleans())
+    wait_early = draw(st.booleans())
+    for index in range(count):
+        code = []
+        for step in range(steps):
+            code += [f"MB_WAIT sid={step % ring}"]
+            code += [f"BAR_ARRIVE bid={1 - index}"] if ping_pong else []
+            code += [f"{draw(st.integers(1, 5))} * WGMMA cycles={draw(cycles)}", "WGMMA_COMMIT"]
+            code += [f"WGMMA_WAIT count={draw(st.integers(0, 2))}"] if wait_early else []
+            code += [f"BAR_WAIT bid={index} count=1"] if ping_pong else []
+            code += [f"BUBBLES cycles={draw(cycles)}"] if draw(st.booleans()) else []
+            code += ["WGMMA_WAIT count=0", f"RELEASE_STAGE sid={step % ring}"]
+        stores = draw(st.integers(0, 2))
+        code += ["TMA_STORE map=0 row=0", "TMA_COMMIT"] * stores
+        code += [f"TMA_WAIT count={n}" for n in range(stores - 1, -1, -1)]
+        roles.append(program(*code))
+    return roles
+
+
+@given(gpus, kernels(), st.integers(1, 4), st.sampled_from([1, 2, 7, 30]))
+@settings(max_examples=150, derandomize=True, deadline=None)
+def test_kernels(gpu: Tiny, roles: list[Program], ctas: int, box_lines: int) -> None:
+    assert compare(gpu, roles, ctas, box_lines) == "finished"
+
+
+anything = st.one_of(
+    st.builds("TMA_TENSOR map=0 row=0 sid={}".format, stages),
+    st.builds("MB_WAIT sid={}".format, stages),
+    st.builds("ACQUIRE_STAGE sid={}".format, stages),
+    st.builds("RELEASE_STAGE sid={}".format, stages),
+    st.sampled_from(["TMA_STORE map=0 row=0", "TMA_COMMIT", "WGMMA_COMMIT"]),
+    st.builds("TMA_WAIT count={}".format, st.integers(0, 2)),
+    st.builds("WGMMA cycles={}".format, cycles),
+    st.builds("WGMMA_WAIT count={}".format, st.integers(0, 2)),
+    st.builds("BAR_ARRIVE bid={}".format, st.integers(0, 1)),
+    st.builds("BAR_WAIT bid={} count={}".format, st.integers(0, 1), st.integers(1, 2)),
+    st.builds("BUBBLES cycles={}".format, cycles),
+)
+
+
+@given(gpus, st.lists(st.lists(anything, min_size=1, max_size=14), min_size=1, max_size=3), st.integers(1, 30))
+@settings(max_examples=250, derandomize=True, deadline=None)
+def test_any_instructions_in_any_order(gpu: Tiny, codes: list[list[str]], box_lines: int) -> None:
+    """Mostly deadlocks, and what happens before them. One CTA: it may end with operations under way."""
+    compare(gpu, [program(*code) for code in codes], gpu.slots_per_sm, box_lines)
+
+
+def test_both_endings_are_reached() -> None:
+    assert compare(Tiny(), [program("WGMMA_COMMIT")], 1, 1) == "finished"
+    assert compare(Tiny(), [program("MB_WAIT sid=0")], 1, 1) == "deadlock"
+
+
+@pytest.mark.parametrize("buffer", [16, 19])
+def test_a_tile_of_flash_attention(buffer: int) -> None:
+    tile = ["MB_WAIT sid=0", "8 * WGMMA cycles=88", "WGMMA_COMMIT", "11 * WGMMA cycles=64", "WGMMA_COMMIT",
+            "WGMMA_WAIT count=1", "RELEASE_STAGE sid=0", "BUBBLES cycles=988", "WGMMA_WAIT count=0"]  # fmt: skip
+    load = ["ACQUIRE_STAGE sid=0", "TMA_TENSOR map=0 row=0 sid=0"]
+    roles = [program(*load * 3), program(*tile * 3), program(*tile * 3)]
+    assert compare(Tiny(issue_buffer_entries=buffer), roles, 3, 352) == "finished"

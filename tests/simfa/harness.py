@@ -1,0 +1,235 @@
+"""Hand-written programs on a tiny GPU, without an Experiment: a timing test is a few lines.
+
+`run(tiny(...), [role, role], maps=[box(...)])` builds a Machine, drives it to the end with the simulator's own
+loop and returns what happened. The first instruction of an SM issues at cycle 0. By default memory answers every
+line after `latency` cycles, hit or miss, with no queueing anywhere; tests switch on what they are about.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from simfa import simulate, stats
+from simfa.engine import dispatch, events, loop, machine, probe, threads, tma
+from simfa.isa import Program
+from simfa.memory import coalescer, hashing, l2, path, remote_copy
+from simfa.memory.dram import TICKS
+
+LINE = 128
+SETUP = 40 + 130  # launch and TensorMap setup (section 4.3)
+NAMES = dict(stats.REASON_NAMES)
+
+
+@dataclass(frozen=True)
+class Tiny:
+    """A GPU of a few SMs. Latencies in cycles; the defaults leave no resource to queue for but the TMA's own."""
+
+    sms: int = 1
+    slots_per_sm: int = 1
+    cluster: int = 1
+    setup_cycles: int = SETUP
+    lines_per_cycle: int = 2
+    inflight_lines: int = 64
+    issue_buffer_entries: int = 16
+    near_cycles: int = 258
+    far_cycles: int = 258
+    partitions: int = 1
+    sm_partitions: tuple[int, ...] = ()
+    slice_hash: str = "modulo"
+    slices: int = 1
+    sets: int = 64
+    ways: int = 8
+    mshrs: int = 256
+    slice_cycles: float = 0
+    dram_channels: int = 1
+    dram_line_cycles: float = 0
+    dram_latency_cycles: int = 0
+    remote_copy_probability: float = 0.0
+    remote_copy_way_share: float = 1.0
+    sms_per_coalescer: int = 1
+
+
+class Box(NamedTuple):
+    """One tensor map: rows of `row_bytes`, `stride_bytes` apart, `rows` of them in a box."""
+
+    stride_bytes: int
+    row_bytes: int
+    rows: int
+
+
+class Span(NamedTuple):
+    """One observed activity of SM 0."""
+
+    track: int
+    name: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A finished run: the machine, its last cycle, stalls by (role, reason), spans of SM 0."""
+
+    machine: machine.Machine
+    cycles: int
+    stalls: dict[tuple[int, str], int]
+    spans: list[Span]
+
+    def of(self, name: str, track: int | None = None) -> list[tuple[int, int]]:
+        """(start, end) of every span of an activity, in order of start."""
+        return sorted((s.start, s.end) for s in self.spans if s.name == name and track in (None, s.track))
+
+    @property
+    def starts(self) -> list[int]:
+        """Start cycle of every CTA."""
+        return [int(cycle) for cycle in self.machine.grid.ctas["start_cycle"]]
+
+    @property
+    def ends(self) -> list[int]:
+        """End cycle of every CTA."""
+        return [int(cycle) for cycle in self.machine.grid.ctas["end_cycle"]]
+
+    @property
+    def slots(self) -> list[int]:
+        """The slot in which every CTA ran."""
+        return [int(slot) for slot in self.machine.grid.ctas["slot"]]
+
+    def counted(self, name: str) -> int:
+        """A counter summed over all L2 slices, or over all DRAM channels for `reads` and `writes`."""
+        cache = self.machine.memory.cache
+        return int((cache.channels if name in ("reads", "writes") else cache.slices)[name].sum())
+
+
+def program(*lines: str) -> Program:
+    """A program from lines like `TMA_TENSOR map=0 row=0 sid=1`; `3 * WGMMA cycles=64` repeats."""
+    written = Program()
+    for line in lines:
+        times, _, rest = line.rpartition(" * ")
+        name, *operands = rest.split()
+        values = {key: int(value) for key, value in (operand.split("=") for operand in operands)}
+        for _ in range(int(times or 1)):
+            written.emit(name, **values)
+    return written
+
+
+def lines(count: int) -> Box:
+    """A box of `count` consecutive lines."""
+    return Box(LINE, LINE, count)
+
+
+def build(
+    gpu: Tiny,
+    roles: Sequence[Program],
+    maps: Sequence[Box] = (Box(LINE, LINE, 1),),
+    ctas: int = 1,
+    bases: Any = None,
+    limits: Any = None,
+) -> machine.Machine:
+    """A machine at cycle 0: every CTA runs `roles`; bases (bytes) and row limits by CTA and map."""
+    code, spans = [], []
+    for role in roles:
+        first = sum(map(len, code))
+        code.append(role.encode())
+        spans.append((first, first + len(code[-1])))
+    slots = gpu.sms * gpu.slots_per_sm
+    engine = np.zeros(1, tma.CONFIG)
+    engine[0] = (gpu.setup_cycles, gpu.lines_per_cycle, gpu.inflight_lines, LINE.bit_length() - 1)
+    shape = (ctas, len(maps))
+    every = np.broadcast_to(np.asarray(0 if bases is None else bases, np.int64), shape).copy()
+    rows = np.broadcast_to(np.asarray(10**6 if limits is None else limits, np.int64), shape).copy()
+    capacity = machine.event_capacity(
+        gpu.sms, len(roles) * gpu.slots_per_sm, gpu.inflight_lines, gpu.issue_buffer_entries
+    )
+    return machine.Machine(
+        dispatch.make_grid(
+            gpu.cluster, np.zeros(ctas, dispatch.CTA), every, rows, np.array([spans], np.int32), slots
+        ),
+        threads.make_threads(gpu.sms, gpu.slots_per_sm, len(roles)),
+        tma.make_tma(gpu.sms, engine, np.array([tuple(box) for box in maps], tma.TENSOR_MAP)),
+        memory(gpu),
+        events.make_queue(capacity),
+        probe.make_probe(0, 10_000, slots),
+        np.concatenate(code),
+        gpu.issue_buffer_entries,
+    )
+
+
+def memory(gpu: Tiny) -> path.Memory:
+    """A cold memory hierarchy."""
+    share = gpu.sms_per_coalescer
+    unit = np.arange(gpu.sms, dtype=np.int64) // share if share > 1 else np.full(gpu.sms, -1, np.int64)
+    config = np.zeros(1, l2.CONFIG)
+    config[0] = (
+        hashing.SLICE_HASHES.index(gpu.slice_hash),
+        gpu.slices,
+        gpu.sets,
+        gpu.ways,
+        gpu.mshrs,
+        round(gpu.slice_cycles * TICKS),
+        -(-gpu.slices // gpu.partitions),
+        gpu.near_cycles,
+        gpu.far_cycles,
+        gpu.dram_channels,
+        round(gpu.dram_line_cycles * TICKS),
+        gpu.dram_latency_cycles * TICKS,
+        round(gpu.remote_copy_probability * remote_copy.SCALE),
+        int(gpu.remote_copy_way_share * gpu.ways),
+        0,
+    )
+    near = np.array(gpu.sm_partitions or (0,) * gpu.sms, np.int64)
+    units = coalescer.make_table(-(-gpu.sms // share))
+    return path.Memory(l2.make_l2(config), units, unit, near, np.zeros(1, path.TOTALS))
+
+
+def run(gpu: Tiny, roles: Sequence[Program], *args: Any, **options: Any) -> Outcome:
+    """Build and run to the end; SimulationError on a deadlock."""
+    return drive(build(gpu, roles, *args, **options))
+
+
+def drive(built: machine.Machine) -> Outcome:
+    """Run a machine to its end by the simulator's own loop."""
+    loop.begin(built)
+    simulate._finish(built, None, None)
+    return outcome(built)
+
+
+def outcome(built: machine.Machine) -> Outcome:
+    """What a machine has done so far."""
+    table = built.state.stall_cycles
+    stalls = {(int(r), NAMES[int(k)]): int(table[r, k]) for r, k in zip(*np.nonzero(table), strict=True)}
+    kept = built.observer.spans[: int(built.observer.header[0]["count"])]
+    spans = [Span(int(s["track"]), NAMES[int(s["activity"])], int(s["start"]), int(s["end"])) for s in kept]
+    return Outcome(built, int(built.queue.header[0]["now"]), stalls, spans)
+
+
+def leaks(built: machine.Machine) -> list[str]:
+    """Whatever a finished machine still holds: an event, a line, an operation, a thread, a buffer entry."""
+    engines, header = built.engines.engines, built.queue.header[0]
+    free = 0
+    node = int(header["free"])
+    while node >= 0:
+        free, node = free + 1, int(built.queue.events[node]["next"])
+    held = {
+        "events pending": int(header["pending"]),
+        "event nodes lost": len(built.queue.events) - free,
+        "buckets filled": int((built.queue.buckets["head"] >= 0).sum()),
+        "event queue exhausted": int(header["exhausted"]),
+        "lines in flight": int(engines["inflight"].sum()),
+        "operations open": int((engines["next"] - engines["oldest"]).sum()),
+        "operations not generated": int((engines["next"] - engines["generating"]).sum()),
+        "lines outstanding": int(built.engines.operations["outstanding"].sum()),
+        "WGMMAs buffered": int(built.state.sms["buffer"].sum()),
+        "threads ready": int((built.state.sms["ready"] != 0).sum()),
+        "threads waiting": int((built.state.threads["waits_for"] != threads.NOTHING).sum()),
+        "stages loading": int(built.state.mbarriers["loading"].sum()),
+        "CTAs resident": int((built.grid.running >= 0).sum()),
+        "CTAs not retired": len(built.grid.ctas) - int(built.grid.config[0]["retired"]),
+    }
+    return [f"{count} {what}" for what, count in held.items() if count]
+
+
+def tiny(**changes: Any) -> Tiny:
+    """A Tiny with some values changed."""
+    return replace(Tiny(), **changes)

@@ -1,0 +1,41 @@
+"""The Presets page through AppTest: every value with its unit, label and source."""
+
+from streamlit.testing.v1 import AppTest
+
+from tests.ui.conftest import ROOT
+
+
+def opened(**query):
+    app = AppTest.from_file(str(ROOT / "dashboard" / "app.py"), default_timeout=60)
+    for key, value in query.items():
+        app.query_params[key] = value
+    app.run()
+    return app.switch_page("views/presets.py").run()
+
+
+def test_every_value_has_a_label_and_a_source():
+    app = opened()
+    assert not app.exception
+    values = app.dataframe[0].value
+    assert {"l2.bytes", "tile.kv_rows", "heads_kv"} <= set(values["Key"])
+    assert (values["Label"] != "").all() and (values["Source"] != "").all()
+    row = values.set_index("Key").loc["l2.bytes"]
+    assert (row["Value"], row["Unit"]) == ("52,428,800", "B")
+
+
+def test_a_changed_value_is_marked_as_an_override():
+    values = opened(set="l2.bytes=100MiB").dataframe[0].value.set_index("Key")
+    assert values.loc["l2.bytes", "Label"] == "override"
+    assert "l2.bytes=100MiB" in values.loc["l2.bytes", "Source"]
+    assert values.loc["l2.effective_bytes", "Value"] == "52,428,800"
+
+
+def test_values_can_be_filtered_by_label():
+    app = opened()
+    app.pills[0].set_value(["fitted"]).run()
+    assert set(app.dataframe[0].value["Label"]) == {"fitted"}
+
+
+def test_a_wrong_what_if_is_answered_in_one_sentence():
+    app = opened(set="l2.byte=5")
+    assert "Did you mean 'l2.bytes'" in app.error[0].value and not app.exception
