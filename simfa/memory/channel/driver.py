@@ -163,7 +163,10 @@ def _next(channel, stream, now):
 
 @kernel
 def run(channel, stream, outstanding):
-    """Run the stream, and the writes it leaves in the queue, to the end; FINISHED, or STUCK if nothing can happen any more (an error of the model)."""
+    """Run the stream and the writes it leaves in the queue to the end.
+
+    FINISHED, or STUCK where nothing can happen any more: an error of the model.
+    """
     progress = stream.progress[0]
     requests = stream.is_write.shape[0]
     now = 0

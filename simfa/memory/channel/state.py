@@ -54,7 +54,8 @@ def make_channel(
     control["drain_above"], control["drain_below"] = drain
     control["read_ticks"], control["refresh_ticks"] = read_ticks, refresh_ticks
     control["refresh_at"] = refresh_ticks or FAR
-    control["column_wake"] = control["row_wake"] = FAR
+    control["column_wake"] = FAR
+    control["row_wake"] = control["resized"] = 1  # the first tick chooses a queue, even among empty ones
     control["served"] = NONE
     return Channel(timing, queues, control, np.zeros(len(COMMANDS), np.int64), np.zeros(trace, TRACE))
 
