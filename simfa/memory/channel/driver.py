@@ -150,14 +150,17 @@ def _land(stream, now):
 
 
 @inlined_kernel
-def _next(channel, stream, now):
+def _next(channel, stream, outstanding, now):
     """The next tick at which anything can happen."""
     progress = stream.progress[0]
     wake = controller.next_tick(channel)
     if progress["landing"]:
         wake = min(wake, stream.landed[progress["first"]])
-    if stream.arrival.shape[0] and progress["entered"] < stream.is_write.shape[0]:
-        wake = min(wake, stream.arrival[progress["entered"]])
+    if progress["entered"] < stream.is_write.shape[0]:
+        if stream.arrival.shape[0]:
+            wake = min(wake, stream.arrival[progress["entered"]])
+        elif progress["in_flight"] < outstanding:  # a posted write has made room
+            wake = now
     return max(wake, now + 1)
 
 
@@ -175,7 +178,7 @@ def run(channel, stream, outstanding):
         _send(channel, stream, now)
         if progress["complete"] == requests and store.is_empty(channel.queues):
             return FINISHED
-        now = _next(channel, stream, now)
+        now = _next(channel, stream, outstanding, now)
         if now >= FAR:
             return STUCK
         _land(stream, now)

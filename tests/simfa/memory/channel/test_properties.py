@@ -79,7 +79,7 @@ def plain(spec, requests: Requests, *, outstanding: int, mapping: str, refresh: 
     return Plain(spec, grouped, outstanding, arrivals, refresh == "all-bank").run()
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=150)
 @given(requests=streams(), spec=st.sampled_from([SPEC, TIGHT]), options=st.fixed_dictionaries(OPTIONS))
 def test_skipping_idle_ticks_changes_no_command(requests, spec, options) -> None:
     result = dram_channel.run(spec, requests, trace=TRACE, **options)
