@@ -99,9 +99,10 @@ def read_requests(path: Path, spec: DramChannelSpec) -> Requests:
 
 def _load(path: Path) -> dict[str, np.ndarray]:
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise PresetError(f"{path}: a single array; allowed: an .npz archive of {', '.join(REQUIRED)}")
+        loaded = np.load(path, allow_pickle=False)
+        if not isinstance(loaded, np.lib.npyio.NpzFile):
+            raise PresetError(f"{path}: a single array; allowed: an .npz archive of {', '.join(REQUIRED)}")
+        with loaded as archive:
             missing = [name for name in REQUIRED if name not in archive.files]
             if missing:
                 names = ", ".join(archive.files) or "nothing"

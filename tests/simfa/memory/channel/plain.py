@@ -1,4 +1,4 @@
-"""The channel as a plain program that looks at every entry at every half clock: slow, short, the test's yardstick."""
+"""The channel as a plain program that looks at every entry at every half clock: the test's yardstick."""
 
 from dataclasses import dataclass, field
 
