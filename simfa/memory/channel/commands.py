@@ -2,7 +2,8 @@
 
 Time is counted in ticks of half a clock, because a row command may fall on either edge. A standard's parameters
 are in clocks and run from the last tick of the earlier command to the last tick of the later one, so a pair of
-commands of different length is corrected by the difference of their lengths.
+commands of different length is corrected by the difference of their lengths. HBM3's rules on which precharge may
+follow a row command on the falling edge need no rows of their own: nPPD, nRAS and the closed bank imply them.
 """
 
 from collections.abc import Mapping

@@ -123,13 +123,13 @@ def push(queues, kind, bank, row, block, request, order, now, open_row):
         queues.entries[chain["tail"]]["next"] = slot
     chain["tail"] = slot
     queues.queues[kind]["entries"] += 1
-    if row == open_row:
-        if chain["hit"] == NONE:
-            chain["hit"] = slot
-            _offer(queues, kind, bank, open_row)
-    elif chain["miss"] == NONE:
+    if row == open_row and chain["hit"] == NONE:
+        chain["hit"] = slot
+    elif row != open_row and chain["miss"] == NONE:
         chain["miss"] = slot
-        _offer(queues, kind, bank, open_row)
+    else:
+        return
+    _offer(queues, kind, bank, open_row)
 
 
 @inlined_kernel
@@ -186,8 +186,8 @@ def take_active(queues, place):
     for index in range(place, header["active"]):
         queues.active[index] = queues.active[index + 1]
     queues.active_in_bank[bank] = 0
-    _offer(queues, READS, bank, row)
-    _offer(queues, WRITES, bank, row)
+    for kind in range(2):
+        _offer(queues, kind, bank, row)
     _release(queues, slot)
 
 
