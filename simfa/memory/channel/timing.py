@@ -117,14 +117,15 @@ def _delay(timing, command, later, bank, first, now):
     if reach == IN_BANK:
         timing.at[later, bank] = max(timing.at[later, bank], now + timing.delays[SAME_BANK, command, later])
     elif reach == IN_UNIT:
-        at, delays = timing.at[later], timing.spread[command, later, bank - first]
+        delays = timing.spread[command, later, bank - first]
+        at = timing.at[later, first : first + delays.shape[0]]
         for other in range(delays.shape[0]):
-            at[first + other] = max(at[first + other], now + delays[other])
+            at[other] = max(at[other], now + delays[other])
 
 
 @inlined_kernel
-def _raise(at, first, end, bound):
-    for bank in range(first, end):
+def _raise(at, bound):
+    for bank in range(at.shape[0]):
         at[bank] = max(at[bank], bound)
 
 
@@ -144,7 +145,7 @@ def _activated(timing, number, now):
     if unit["latest"] == timing.window[0]:
         unit["latest"] = 0
     bound = timing.recent[number, unit["latest"]] + timing.window[1]
-    _raise(timing.at[ACT], unit["first"], unit["end"], bound)
+    _raise(timing.at[ACT, unit["first"] : unit["end"]], bound)
 
 
 @inlined_kernel
@@ -153,7 +154,7 @@ def issue_all(timing, command, number, now):
     unit = timing.units[number]
     for later in range(BANK_COMMANDS):
         bound = now + timing.delays[OTHER_SID, command, later]
-        _raise(timing.at[later], unit["first"], unit["end"], bound)
+        _raise(timing.at[later, unit["first"] : unit["end"]], bound)
     _delay_all_bank_commands(timing, unit, command, now)
     if command == PREA:
         unit["open_banks"] = 0
