@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from presets.experiment import Experiment
-from simfa import launch
+from simfa import launch, ncu_names
 from simfa.engine import threads
 from simfa.engine.machine import Machine
 from simfa.isa import NAME_OF
@@ -47,6 +47,7 @@ def derive(experiment: Experiment, machine: Machine, wall_s: float) -> dict[str,
             "mean_load_latency_cycles": traffic["mean_load_latency_cycles"],
             "utilization": shares,
             "stall_cycles": stalls(machine),
+            "ncu": ncu_names.metrics(experiment, machine),
         },
     }
 
