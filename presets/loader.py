@@ -12,12 +12,18 @@ from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from presets.dram_specs import DramChannelSpec
 from presets.errors import PresetError, unknown
 from presets.quantity import FILE_LABELS, Provenance, parse_number
 from presets.specs import GpuSpec, KernelSpec, LlmSpec, Spec
 
 ROOT = Path(__file__).parent
-FOLDERS: dict[type[Spec], str] = {GpuSpec: "gpus", LlmSpec: "llms", KernelSpec: "kernels"}
+FOLDERS: dict[type[Spec], str] = {
+    GpuSpec: "gpus",
+    LlmSpec: "llms",
+    KernelSpec: "kernels",
+    DramChannelSpec: "dram",
+}
 # What follows when only the value it is a share of is changed: the share is kept.
 _FOLLOWS = {"l2.effective_bytes": "l2.bytes"}
 _IDENTITY = ("name", "title", "note", "compute_capability", "default_kernel", "base")
@@ -98,7 +104,7 @@ def _find(kind: type[Spec], name: str) -> Path:
         if path.is_file():
             return path
         raise PresetError(f"{name}: no such preset file")
-    what = FOLDERS[kind][:-1]
+    what = FOLDERS[kind].removesuffix("s")
     raise PresetError(f"{unknown(what, name, names(kind))}, or the path of a .toml file")
 
 

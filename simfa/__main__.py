@@ -10,7 +10,7 @@ from presets.arguments import Parser, add_experiment_options, experiments, print
 from presets.errors import NotModelled, PresetError
 from presets.experiment import Experiment
 from presets.record import to_record
-from simfa import simulate, timeline, validate_command
+from simfa import dram_command, simulate, timeline, validate_command
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -21,6 +21,9 @@ def main(argv: list[str] | None = None) -> int:
     studies = commands.add_parser("validate", help="the simulator's parts against public measurements")
     validate_command.add_arguments(studies)
     studies.set_defaults(run=validate_command.run)
+    dram = commands.add_parser("dram", help="drive one DRAM channel alone")
+    dram_command.add_arguments(dram)
+    dram.set_defaults(run=dram_command.run)
     try:
         args = parser.parse_args(argv)
         status: int = args.run(args)

@@ -5,10 +5,14 @@ from collections.abc import Callable
 
 from presets.arguments import print_json
 from presets.errors import PresetError, unknown
-from simfa.validation import tma_latency
+from simfa.validation import dram, tma_latency
 from simfa.validation.study import Study
 
-STUDIES: dict[str, Callable[[], Study]] = {"tma-latency": tma_latency.study}
+STUDIES: dict[str, Callable[[], Study]] = {
+    "dram-latency": dram.latency_study,
+    "dram-bandwidth": dram.bandwidth_study,
+    "tma-latency": tma_latency.study,
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
