@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from analytical import genz, llm_viewer, simfa_python
-from presets.arguments import Parser, add_experiment_options, experiments, print_json
+from presets.arguments import Parser, add_experiment_options, exit_with, experiments, print_json
 from presets.errors import PresetError, unknown
 from presets.experiment import Experiment
 from presets.record import Result, to_record
@@ -55,4 +55,4 @@ def _known(name: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    exit_with(main)

@@ -8,7 +8,7 @@ from pathlib import Path
 from dashboard import compare, export
 from dashboard.catalog import ESTIMATORS
 from dashboard.measured import command as measured
-from presets.arguments import Parser, add_experiment_options, experiments
+from presets.arguments import Parser, add_experiment_options, exit_with, experiments
 from presets.errors import PresetError
 
 _DEFAULT = "simfa-python,genz,sim-fa"
@@ -66,4 +66,4 @@ def _start_app(_args: argparse.Namespace) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    exit_with(main)

@@ -4,8 +4,10 @@ import argparse
 import itertools
 import json
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn
 
 from presets import loader
 from presets.errors import PresetError, unknown
@@ -104,6 +106,17 @@ def bare_shape(heads_q: int, heads_kv: int | None, head_dim: int) -> LlmSpec:
         {"name": "", "title": title, "heads_q": heads_q, "heads_kv": kv, "head_dim": head_dim},
         "--heads-q --heads-kv --head-dim",
     )
+
+
+def exit_with(main: Callable[[], int]) -> NoReturn:
+    """Run a command's `main` and exit with its status; a reader that closes the pipe early is no error."""
+    try:
+        status = main()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would complain at exit
+        status = 0
+    sys.exit(status)
 
 
 def print_json(value: object) -> None:

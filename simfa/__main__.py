@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from presets.arguments import Parser, add_experiment_options, experiments, print_json
+from presets.arguments import Parser, add_experiment_options, exit_with, experiments, print_json
 from presets.errors import NotModelled, PresetError
 from presets.experiment import Experiment
 from presets.record import to_record
@@ -107,4 +107,4 @@ def _show_progress(share: float) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    exit_with(main)

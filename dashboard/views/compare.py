@@ -50,7 +50,9 @@ def page() -> None:
 
 
 def _peer_toggle() -> bool:
-    return st.toggle("LLM-Viewer", start("peer"), key="peer", help=ESTIMATORS["llm-viewer"].about)
+    return st.toggle(
+        "LLM-Viewer", start("peer"), key="peer", help=ESTIMATORS["llm-viewer"].about, persist_state="session"
+    )
 
 
 def _answers(
@@ -64,7 +66,14 @@ def _answers(
 def _reference(answers: list[compare.Record]) -> str:
     shown = [record["estimator"] for record in answers]
     index = shown.index(start("reference")) if start("reference") in shown else 0
-    chosen = st.selectbox("Differences to", shown, index, key="reference", format_func=lambda name: NAMES[name][0])
+    chosen = st.selectbox(
+        "Differences to",
+        shown,
+        index,
+        key="reference",
+        format_func=lambda name: NAMES[name][0],
+        persist_state="session",
+    )
     return str(chosen)
 
 

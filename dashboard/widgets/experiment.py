@@ -41,6 +41,7 @@ _LARGEST = {
     "batch": 65_536,
     "tp": 1024,
 }
+_KEPT: dict[str, Any] = {"persist_state": "session"}  # what is set outlives a visit to another page
 _POWERS = [2**n for n in range(9, 18)]
 
 
@@ -65,17 +66,20 @@ def start(key: str) -> Any:
 
 
 def _whole(label: str, key: str, help_text: str | None = None) -> int:
-    return int(st.number_input(label, 1, _LARGEST[key], start(key), key=key, help=help_text))
+    return int(st.number_input(label, 1, _LARGEST[key], start(key), key=key, help=help_text, **_KEPT))
 
 
 def _choice(label: str, key: str, titles: dict[str, str], help_text: str | None = None) -> str:
     names = list(titles)
     index = names.index(start(key))
-    return str(st.selectbox(label, names, index, key=key, format_func=lambda name: titles[name], help=help_text))
+    shown = st.selectbox(
+        label, names, index, key=key, format_func=lambda name: titles[name], help=help_text, **_KEPT
+    )
+    return str(shown)
 
 
 def _switch(label: str, key: str, help_text: str) -> bool:
-    return st.toggle(label, start(key), key=key, help=help_text)
+    return st.toggle(label, start(key), key=key, help=help_text, **_KEPT)
 
 
 def _model(names: list[str]) -> LlmSpec:
@@ -149,5 +153,6 @@ def _what_if() -> dict[str, str]:
             key="set",
             placeholder="l2.bytes=100MiB\ntma.inflight_lines=128",
             help="One KEY=VALUE per line, as --set on the command line.",
+            **_KEPT,
         )
     return parse_settings([line for line in (text or "").splitlines() if line.strip()])

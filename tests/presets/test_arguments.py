@@ -1,10 +1,16 @@
 """The options that every command shares."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from presets.arguments import Parser, add_experiment_options, experiments
 from presets.errors import PresetError
 from presets.experiment import Experiment
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def parse(line: str) -> list[Experiment]:
@@ -84,3 +90,13 @@ def test_bad_options_are_refused_in_words(line: str, words: str) -> None:
     with pytest.raises(PresetError) as caught:
         parse(line)
     assert words in str(caught.value)
+
+
+def test_a_reader_that_closes_the_pipe_early_is_no_error() -> None:
+    code = "from presets.arguments import exit_with; exit_with(lambda: print('x' * 10**6) or 0)"
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == 0

@@ -141,3 +141,12 @@ def test_a_link_restores_the_experiment_and_ignores_what_it_does_not_know():
 def test_the_pipeline_shows_the_last_run_as_stale_while_the_next_one_is_missing(app):
     app.number_input(key="seq").set_value(65_536).run()
     assert "Stale: this is Llama 3 8B, 4,096 tokens" in captions(app)
+
+
+def test_what_is_set_outlives_a_visit_to_another_page(app):
+    app.number_input(key="seq").set_value(1024).run()
+    app.selectbox(key="reference").set_value("genz").run()
+    app.switch_page("views/validation.py").run()
+    app.switch_page("views/compare.py").run()
+    assert app.number_input(key="seq").value == 1024 and app.selectbox(key="reference").value == "genz"
+    assert "1,024 tokens" in app.markdown[0].value
