@@ -18,7 +18,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = Parser(prog="python -m simfa", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     _add_run(commands.add_parser("run", help="simulate FlashAttention on a whole GPU"))
-    studies = commands.add_parser("validate", help="the simulator's parts against public measurements")
+    studies = commands.add_parser("validate", help="the simulator's parts against public references")
     validate_command.add_arguments(studies)
     studies.set_defaults(run=validate_command.run)
     dram = commands.add_parser("dram", help="drive one DRAM channel alone")

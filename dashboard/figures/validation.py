@@ -34,7 +34,7 @@ def figure(study: Mapping[str, Any], measured_color: str) -> go.Figure:
 def _title(study: Mapping[str, Any]) -> str:
     return (
         f"{study['points']} points, mean error {study['mape_pct']:.2f} %, "
-        f"worst {study['worst_pct']:+.1f} % at {study['worst_at']}"
+        f"worst {study['worst_pct']:+.2f} % at {study['worst_at']}"
     )
 
 

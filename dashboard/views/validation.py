@@ -1,4 +1,4 @@
-"""Validation: the simulator's parts against public measurements, all points, with what was fitted."""
+"""Validation: the simulator's parts against public references, all points, with what was fitted."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from dashboard.figures import style, validation
 
 _COLUMNS = {
     "label": "Point",
-    "reference": "Measured",
+    "reference": "Reference",
     "model": "Model",
     "unit": "Unit",
     "error_pct": "Error (%)",
@@ -19,7 +19,7 @@ _COLUMNS = {
 
 
 def page() -> None:
-    st.markdown("#### Is it true? The simulator's parts against public measurements")
+    st.markdown("#### Is it true? The simulator's parts against public references")
     st.caption(
         "Errors are the model's, in % of the reference, over all points of a study. The end-to-end latency of "
         "FlashAttention-3 is not among them yet: it is not validated. Run them anew: python -m simfa validate."
@@ -37,7 +37,7 @@ def _summary(study: dict[str, Any]) -> dict[str, str]:
         "Study": study["title"],
         "Points": f"{study['points']}",
         "Mean error": f"{study['mape_pct']:.2f} %",
-        "Worst": f"{study['worst_pct']:+.1f} %",
+        "Worst": f"{study['worst_pct']:+.2f} %",
         "Unseen by any fit": f"{study['unseen_mape_pct']:.2f} % of {study['unseen_points']}",
     }
 
@@ -47,7 +47,7 @@ def _study(study: dict[str, Any]) -> None:
     dark = st.context.theme.type == "dark"
     chart = validation.figure(study, "#FFFFFF" if dark else "#000000")
     st.plotly_chart(chart, key=study["study"], config=style.TOOLBAR)
-    st.caption(f"Measured: {study['source']}. Fitted: {study['fitted']}. {study['context']}")
+    st.caption(f"Reference: {study['source']}. Fitted: {study['fitted']}. {study['context']}")
     points = pd.DataFrame(study["all_points"])[list(_COLUMNS)].rename(columns=_COLUMNS)
     with st.expander(f"All {len(points)} points"):
         st.dataframe(points.round(2), hide_index=True)
