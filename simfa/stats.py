@@ -19,6 +19,7 @@ REASON_NAMES = {
     **NAME_OF,
     threads.TMA_QUEUE_FULL: "TMA_QUEUE_FULL",
     threads.TENSOR_BUFFER_FULL: "TENSOR_BUFFER_FULL",
+    threads.GROUPS_FULL: "GROUPS_FULL",
 }
 
 

@@ -22,6 +22,8 @@ def describe(activity: int, tag: int, operand: int) -> tuple[str, str]:
         op.WGMMA: (f"{_GEMMS.get(tag, 'GEMM')}, consumer {operand}", COMPUTE),
         op.TMA_TENSOR: (f"load {tensor}", MEMORY),
         op.TMA_STORE: (f"store {tensor}", MEMORY),
+        op.TMA_BULK: ("bulk load", MEMORY),
+        op.TMA_BULK_STORE: ("bulk store", MEMORY),
         op.BUBBLES: ("softmax", SOFTMAX),
         op.MB_WAIT: (f"wait for {tensor}", WAIT),
         op.ACQUIRE_STAGE: (f"wait for a free {tensor} stage", WAIT),
@@ -29,6 +31,7 @@ def describe(activity: int, tag: int, operand: int) -> tuple[str, str]:
         op.BAR_WAIT: ("wait for the other consumer (ping-pong)", WAIT),
         op.TMA_WAIT: ("wait for the O store", WAIT),
         threads.TENSOR_BUFFER_FULL: ("wait for room in the WGMMA buffer", WAIT),
+        threads.GROUPS_FULL: ("wait for room for another group", WAIT),
         threads.TMA_QUEUE_FULL: ("wait for room in the TMA queue", WAIT),
     }
     return names[activity]

@@ -14,14 +14,17 @@ from tests.simfa.reference_core import ReferenceSm
 gpus = st.builds(
     Tiny,
     slots_per_sm=st.integers(1, 2),
-    setup_cycles=st.sampled_from([5, 40, 170]),
+    launch_cycles=st.sampled_from([5, 40]),
+    setup_cycles=st.sampled_from([0, 130]),
+    scheduler=st.sampled_from(["gto", "lrr"]),
+    issue_width=st.sampled_from([1, 1, 2]),
     lines_per_cycle=st.integers(1, 3),
     inflight_lines=st.sampled_from([1, 4, 9, 64]),
     issue_buffer_entries=st.sampled_from([1, 3, 16]),
     near_cycles=st.sampled_from([20, 21, 90]),
 )
 cycles = st.sampled_from([1, 2, 3, 8, 21, 40, 88])
-stages = st.integers(0, 2)
+stages, gids = st.integers(0, 2), st.integers(0, 2)
 
 
 def compare(gpu: Tiny, roles: list[Program], ctas: int, box_lines: int) -> str:
@@ -82,24 +85,45 @@ def test_kernels(gpu: Tiny, roles: list[Program], ctas: int, box_lines: int) -> 
 
 anything = st.one_of(
     st.builds("TMA_TENSOR map=0 row=0 sid={}".format, stages),
+    st.builds("TMA_BULK gmem=0 bytes={} sid={}".format, st.sampled_from([16, 128, 1280]), stages),
     st.builds("MB_WAIT sid={}".format, stages),
     st.builds("ACQUIRE_STAGE sid={}".format, stages),
     st.builds("RELEASE_STAGE sid={}".format, stages),
-    st.sampled_from(["TMA_STORE map=0 row=0", "TMA_COMMIT", "WGMMA_COMMIT"]),
-    st.builds("TMA_WAIT count={}".format, st.integers(0, 2)),
-    st.builds("WGMMA cycles={}".format, cycles),
-    st.builds("WGMMA_WAIT count={}".format, st.integers(0, 2)),
+    st.builds("TMA_STORE map=0 row=0 gid={}".format, gids),
+    st.builds("TMA_BULK_STORE gmem=256 bytes=384 gid={}".format, gids),
+    st.builds("{}_COMMIT gid={}".format, st.sampled_from(["TMA", "WGMMA"]), gids),
+    st.builds("{}_WAIT gid={} count={}".format, st.sampled_from(["TMA", "WGMMA"]), gids, st.integers(0, 2)),
+    st.builds("WGMMA cycles={} gid={}".format, cycles, gids),
     st.builds("BAR_ARRIVE bid={}".format, st.integers(0, 1)),
     st.builds("BAR_WAIT bid={} count={}".format, st.integers(0, 1), st.integers(1, 2)),
     st.builds("BUBBLES cycles={}".format, cycles),
 )
 
 
-@given(gpus, st.lists(st.lists(anything, min_size=1, max_size=14), min_size=1, max_size=3), st.integers(1, 30))
+codes = st.lists(st.lists(anything, min_size=1, max_size=14), min_size=1, max_size=3)
+
+
+@given(gpus, codes, st.integers(1, 30), st.integers(1, 4))
 @settings(max_examples=250, derandomize=True, deadline=None)
-def test_any_instructions_in_any_order(gpu: Tiny, codes: list[list[str]], box_lines: int) -> None:
-    """Mostly deadlocks, and what happens before them. One CTA: it may end with operations under way."""
-    compare(gpu, [program(*code) for code in codes], gpu.slots_per_sm, box_lines)
+def test_any_instructions_in_any_order(gpu: Tiny, codes: list[list[str]], box_lines: int, ctas: int) -> None:
+    """Mostly deadlocks, and what happens before them. CTAs end with operations under way; successors follow."""
+    compare(gpu, [program(*code) for code in codes], ctas, box_lines)
+
+
+quiet = st.one_of(
+    st.builds("TMA_TENSOR map=0 row=0 sid={}".format, stages),
+    st.builds("WGMMA cycles={} gid={}".format, cycles, gids),
+    st.builds("TMA_STORE map=0 row=0 gid={}".format, gids),
+    st.builds("{}_COMMIT gid={}".format, st.sampled_from(["TMA", "WGMMA"]), gids),
+    st.builds("{}_WAIT gid={} count={}".format, st.sampled_from(["TMA", "WGMMA"]), gids, st.integers(0, 1)),
+    st.builds("BUBBLES cycles={}".format, cycles),
+)
+
+
+@given(gpus, st.lists(st.lists(quiet, min_size=1, max_size=10), min_size=1, max_size=3), st.integers(1, 30))
+@settings(max_examples=100, derandomize=True, deadline=None)
+def test_programs_that_leave_operations_behind(gpu: Tiny, codes: list[list[str]], box_lines: int) -> None:
+    assert compare(gpu, [program(*code) for code in codes], 4, box_lines) == "finished"
 
 
 def test_both_endings_are_reached() -> None:
