@@ -211,9 +211,6 @@ class PipelineSpec(Section):
     cluster_ctas: Annotated[int, Field(ge=1, le=2)]
     ping_pong: bool
     kv_order: Literal["last_to_first", "first_to_last"]
-    registers_per_thread: Annotated[int, Field(ge=1, le=255)] | None = Field(
-        default=None, description="as allocated at launch; absent: registers do not limit occupancy"
-    )
 
 
 class KernelSpec(Spec):

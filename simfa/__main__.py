@@ -1,4 +1,4 @@
-"""`python -m simfa run`: simulate one or more experiments without Streamlit, as JSON or a short line each."""
+"""`python -m simfa`: simulate experiments or traces, print traces, translate kernel logs; needs no Streamlit."""
 
 import argparse
 import json
@@ -6,20 +6,24 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from presets.arguments import Parser, add_experiment_options, experiments, print_json
+from presets.arguments import Parser, add_experiment_options, experiments, gpu_options, print_json
 from presets.errors import NotModelled, PresetError
 from presets.experiment import Experiment
 from presets.record import to_record
-from simfa import simulate, timeline
+from presets.specs import GpuSpec
+from simfa import simulate, timeline, trace_launch
+from simfa.trace import text, writer
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Exit status 0, 2 for bad input, 3 where the simulator cannot answer."""
+    """Exit status 0, 2 for bad input, 3 where the simulator cannot answer or the simulated kernel deadlocks."""
     parser = Parser(prog="python -m simfa", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    _add_run(commands.add_parser("run", help="simulate FlashAttention on a whole GPU"))
+    _add_run(commands.add_parser("run", help="simulate FlashAttention or a trace on a whole GPU"))
+    _add_disassemble(commands.add_parser("disassemble", help="print a trace, or that of an experiment's kernel"))
     try:
-        return run(parser.parse_args(argv))
+        args = parser.parse_args(argv)
+        return {"run": run, "disassemble": disassemble}[args.command](args)
     except PresetError as error:
         print(error, file=sys.stderr)
         return 2
@@ -29,7 +33,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _add_run(parser: argparse.ArgumentParser) -> None:
-    add_experiment_options(parser)
+    _add_trace_or_experiment(parser)
     parser.add_argument("--seed", type=int, default=0, help="deals SM pairs out to L2 partitions")
     parser.add_argument("--timeline", type=Path, metavar="FILE", help="write one SM's timeline (Chrome trace)")
     parser.add_argument("--timeline-sm", type=int, default=0, help="the SM to observe (default 0)")
@@ -37,38 +41,95 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quiet", action="store_true", help="no progress on standard error")
 
 
+def _add_disassemble(parser: argparse.ArgumentParser) -> None:
+    _add_trace_or_experiment(parser)
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write it to a file")
+
+
+def _add_trace_or_experiment(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("trace", nargs="?", type=Path, metavar="TRACE", help="a trace file, in place of a model")
+    add_experiment_options(parser, seq_required=False)
+
+
+def _experiments(args: argparse.Namespace) -> list[Experiment]:
+    if args.seq is None:
+        raise PresetError(
+            f"python -m simfa {args.command}: the following arguments are required: --seq, or a trace"
+        )
+    return experiments(args)
+
+
 def run(args: argparse.Namespace) -> int:
-    """Simulate every experiment the options describe; one JSON object, or a list where there are several."""
-    todo = experiments(args)
+    """Simulate a trace or every experiment the options describe; one JSON object, or a list of several."""
     if args.seed < 0:
         raise PresetError(f"--seed: {args.seed} is out of range; allowed: 0 or more")
+    if args.trace is not None:
+        return _run_trace(args)
+    todo = _experiments(args)
     if args.timeline is not None:
-        _check_timeline(args, todo)
+        if len(todo) != 1:
+            raise PresetError(f"--timeline takes one experiment, the options describe {len(todo)}")
+        _check_timeline(args, todo[0].gpu)
     records = [_one(experiment, args) for experiment in todo]
     if args.json:
         print_json(records[0] if len(records) == 1 else records)
         return 0
     for record in records:
-        print(_line(record))
+        print(_line(record, f"{record['llm'] or 'bare shape'}  L={record['seq_q']}"))
     return 0
 
 
-def _line(record: dict[str, Any]) -> str:
+def _run_trace(args: argparse.Namespace) -> int:
+    gpu = gpu_options(args)
+    trace = text.read(args.trace)
+    if args.timeline is not None:
+        _check_timeline(args, gpu)
+    observed = args.timeline_sm if args.timeline is not None else None
+    record, spans = simulate.run_trace(trace, gpu, args.seed, observed, _progress(args))
+    if args.timeline is not None:
+        _write_timeline(args, timeline.rows(spans, max(len(cta.programs) for cta in trace.ctas)), gpu)
+    record = {"trace": str(args.trace), **record}
+    if args.json:
+        print_json(record)
+    else:
+        print(_line(record, str(args.trace)))
+    return 0
+
+
+def disassemble(args: argparse.Namespace) -> int:
+    """Print a trace in its canonical form, or the built-in kernel's trace for one experiment."""
+    if args.trace is not None:
+        gpu_options(args)
+        trace = text.read(args.trace)
+    else:
+        todo = _experiments(args)
+        if len(todo) != 1:
+            raise PresetError(f"disassemble takes one experiment, the options describe {len(todo)}")
+        trace = trace_launch.trace_of(todo[0])
+    if args.output is not None:
+        _write(args.output, writer.write(trace), "--output")
+        return 0
+    try:
+        sys.stdout.writelines(f"{line}\n" for line in writer.lines(trace))
+    except BrokenPipeError:  # as with `| head`
+        sys.stderr.close()
+    return 0
+
+
+def _line(record: dict[str, Any], name: str) -> str:
+    tflops = record["tflops"] or 0.0
     parts = (
-        f"{record['llm'] or 'bare shape'}  L={record['seq_q']}",
-        f"{record['latency_us']:.1f} us  {record['tflops']:.0f} TFLOPS  {record['cycles']:,} cycles",
+        name,
+        f"{record['latency_us']:.1f} us  {tflops:.0f} TFLOPS  {record['cycles']:,} cycles",
         f"DRAM {record['dram_bytes'] / 1e6:.1f} MB  bottleneck {record['bottleneck']}",
         f"simulated in {record['wall_s']:.2f} s",
     )
     return "  ".join(parts)
 
 
-def _check_timeline(args: argparse.Namespace, todo: list[Experiment]) -> None:
-    if len(todo) != 1:
-        raise PresetError(f"--timeline takes one experiment, the options describe {len(todo)}")
-    sms = todo[0].gpu.sm.count
-    if not 0 <= args.timeline_sm < sms:
-        raise PresetError(f"--timeline-sm: {args.timeline_sm} is out of range; allowed: 0 to {sms - 1}")
+def _check_timeline(args: argparse.Namespace, gpu: GpuSpec) -> None:
+    if not 0 <= args.timeline_sm < gpu.sm.count:
+        raise PresetError(f"--timeline-sm: {args.timeline_sm} is out of range; allowed: 0 to {gpu.sm.count - 1}")
     if not args.timeline.resolve().parent.is_dir():
         raise PresetError(f"--timeline: no such folder: {args.timeline.resolve().parent}")
     if args.timeline.is_dir():
@@ -77,20 +138,27 @@ def _check_timeline(args: argparse.Namespace, todo: list[Experiment]) -> None:
 
 def _one(experiment: Experiment, args: argparse.Namespace) -> dict[str, Any]:
     observed = args.timeline_sm if args.timeline is not None else None
-    shown = not args.quiet and sys.stderr.isatty()
-    answer = simulate.run(experiment, args.seed, observed, _show_progress if shown else None)
+    answer = simulate.run(experiment, args.seed, observed, _progress(args))
     if args.timeline is not None:
         table = timeline.rows(answer.spans, 1 + experiment.kernel.pipeline.consumer_warpgroups)
-        trace = timeline.chrome_trace(table, experiment.gpu.sm.clock_hz, args.timeline_sm)
-        _write(args.timeline, json.dumps(trace))
+        _write_timeline(args, table, experiment.gpu)
     return to_record(experiment, answer.result)
 
 
-def _write(path: Path, text: str) -> None:
+def _write_timeline(args: argparse.Namespace, table: list[dict[str, Any]], gpu: GpuSpec) -> None:
+    trace = timeline.chrome_trace(table, gpu.sm.clock_hz, args.timeline_sm)
+    _write(args.timeline, json.dumps(trace), "--timeline")
+
+
+def _write(path: Path, content: str, option: str) -> None:
     try:
-        path.write_text(text, encoding="utf-8")
+        path.write_text(content, encoding="utf-8")
     except OSError as error:
-        raise PresetError(f"--timeline: cannot write {path}: {error.strerror}") from None
+        raise PresetError(f"{option}: cannot write {path}: {error.strerror}") from None
+
+
+def _progress(args: argparse.Namespace) -> Any:
+    return _show_progress if not args.quiet and sys.stderr.isatty() else None
 
 
 def _show_progress(share: float) -> None:
