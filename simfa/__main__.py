@@ -6,13 +6,19 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from presets import loader
 from presets.arguments import Parser, add_experiment_options, experiments, gpu_options, print_json
 from presets.errors import NotModelled, PresetError
 from presets.experiment import Experiment
 from presets.record import to_record
 from presets.specs import GpuSpec
 from simfa import simulate, timeline, trace_launch
+from simfa.coverage import check
+from simfa.kernel_log import format as kernel_log
+from simfa.kernel_log import translate as log_translate
+from simfa.kernel_log.generate import generate
 from simfa.trace import text, writer
+from simfa.trace.model import Trace
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -21,9 +27,12 @@ def main(argv: list[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     _add_run(commands.add_parser("run", help="simulate FlashAttention or a trace on a whole GPU"))
     _add_disassemble(commands.add_parser("disassemble", help="print a trace, or that of an experiment's kernel"))
+    _add_translate(commands.add_parser("translate", help="a kernel log to a trace"))
+    _add_log(commands.add_parser("log", help="write the kernel log that an instrumented kernel would"))
+    actions = {"run": run, "disassemble": disassemble, "translate": translate, "log": log}
     try:
         args = parser.parse_args(argv)
-        return {"run": run, "disassemble": disassemble}[args.command](args)
+        return actions[args.command](args)
     except PresetError as error:
         print(error, file=sys.stderr)
         return 2
@@ -44,6 +53,18 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
 def _add_disassemble(parser: argparse.ArgumentParser) -> None:
     _add_trace_or_experiment(parser)
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write it to a file")
+
+
+def _add_translate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("log", type=Path, metavar="LOG", help="a kernel log, as simfa_log.cuh writes it")
+    parser.add_argument("-o", "--output", type=Path, metavar="TRACE", help="write the trace to a file")
+    parser.add_argument("--gpu", default="h800", help="the GPU whose ALU rates give the softmax bubbles")
+
+
+def _add_log(parser: argparse.ArgumentParser) -> None:
+    add_experiment_options(parser)
+    parser.add_argument("-o", "--output", type=Path, metavar="LOG", required=True)
+    parser.add_argument("--entries", type=int, default=0, help="entries per warp (default: enough)")
 
 
 def _add_trace_or_experiment(parser: argparse.ArgumentParser) -> None:
@@ -106,8 +127,30 @@ def disassemble(args: argparse.Namespace) -> int:
         if len(todo) != 1:
             raise PresetError(f"disassemble takes one experiment, the options describe {len(todo)}")
         trace = trace_launch.trace_of(todo[0])
-    if args.output is not None:
-        _write(args.output, writer.write(trace), "--output")
+    return _print_trace(trace, args.output)
+
+
+def translate(args: argparse.Namespace) -> int:
+    """A kernel log's trace, to a file or to standard output."""
+    found = kernel_log.read(args.log)
+    return _print_trace(log_translate.translate(found, loader.load(GpuSpec, args.gpu)), args.output)
+
+
+def log(args: argparse.Namespace) -> int:
+    """Write the log of one experiment's launch."""
+    todo = experiments(args)
+    if len(todo) != 1:
+        raise PresetError(f"log takes one experiment, the options describe {len(todo)}")
+    if not 0 <= args.entries < 2**24:
+        raise PresetError(f"--entries: {args.entries} is out of range; allowed: 0 to {2**24 - 1}")
+    check(todo[0])
+    _write(args.output, generate(todo[0], args.entries), "--output")
+    return 0
+
+
+def _print_trace(trace: Trace, output: Path | None) -> int:
+    if output is not None:
+        _write(output, writer.write(trace).encode(), "--output")
         return 0
     try:
         sys.stdout.writelines(f"{line}\n" for line in writer.lines(trace))
@@ -147,12 +190,12 @@ def _one(experiment: Experiment, args: argparse.Namespace) -> dict[str, Any]:
 
 def _write_timeline(args: argparse.Namespace, table: list[dict[str, Any]], gpu: GpuSpec) -> None:
     trace = timeline.chrome_trace(table, gpu.sm.clock_hz, args.timeline_sm)
-    _write(args.timeline, json.dumps(trace), "--timeline")
+    _write(args.timeline, json.dumps(trace).encode(), "--timeline")
 
 
-def _write(path: Path, content: str, option: str) -> None:
+def _write(path: Path, content: bytes, option: str) -> None:
     try:
-        path.write_text(content, encoding="utf-8")
+        path.write_bytes(content)
     except OSError as error:
         raise PresetError(f"{option}: cannot write {path}: {error.strerror}") from None
 
