@@ -58,6 +58,11 @@ def _reason(machine: Machine, thread: int, slot: int) -> str:
         text = f"barrier {operand} has {held} of {need} arrivals"
         return f"{text}; {_signallers(machine, slot, (op.BAR_ARRIVE,), 'bid', operand)}"
     barrier = state.mbarriers[slot, operand]
+    if instruction["opcode"] in op.LOADS:
+        text = (
+            f"stage {operand} has {threads.PHASES} fillings under way, the oldest is number {barrier['filled'] + 1}"
+        )
+        return f"{text}; {_signallers(machine, slot, op.LOADS, 'sid', operand)}"
     if waits_for == op.ACQUIRE_STAGE:
         need = int(state.acquired[thread, operand]) * int(barrier["consumers"])
         text = f"stage {operand} has been released {int(barrier['released'])} times, it takes {need}"

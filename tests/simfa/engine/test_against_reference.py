@@ -30,7 +30,7 @@ stages, gids = st.integers(0, 2), st.integers(0, 2)
 def compare(gpu: Tiny, roles: list[Program], ctas: int, box_lines: int) -> str:
     """Run both; returns how they ended."""
     reference = ReferenceSm(gpu, roles, ctas, box_lines)
-    ending = reference.run()
+    ending = reference.run(limit=2_000_000)
     built = build(gpu, roles, [Box(LINE, LINE, box_lines)], ctas=ctas)
     loop.begin(built)
     status = loop.RUNNING
@@ -124,6 +124,16 @@ quiet = st.one_of(
 @settings(max_examples=100, derandomize=True, deadline=None)
 def test_programs_that_leave_operations_behind(gpu: Tiny, codes: list[list[str]], box_lines: int) -> None:
     assert compare(gpu, [program(*code) for code in codes], 4, box_lines) == "finished"
+
+
+@given(st.sampled_from([4095, 4096, 4097, 9001]), st.sampled_from([1, 7, 64]), kernels(), st.sampled_from([1, 90]))
+@settings(max_examples=12, derandomize=True, deadline=None)
+def test_latencies_beyond_the_event_wheel(
+    latency: int, inflight: int, roles: list[Program], box_lines: int
+) -> None:
+    """Idle cycles are passed over, or leapt over where nothing is due for the wheel's length: same cycles."""
+    gpu = Tiny(near_cycles=latency, inflight_lines=max(inflight, box_lines // 4), setup_cycles=5000)
+    assert compare(gpu, roles, 2, box_lines) == "finished"
 
 
 def test_both_endings_are_reached() -> None:

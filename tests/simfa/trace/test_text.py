@@ -257,6 +257,31 @@ def test_a_stage_that_nobody_fills_is_named() -> None:
     assert many.splitlines()[-1] == "and 120 more threads"
 
 
+def test_a_producer_far_ahead_of_another_is_named() -> None:
+    # Filling 1 of the stage lacks thread 1's load; thread 0 may have four fillings under way, not five.
+    step = "TMA_BULK 0 0 128 1\nACQUIRE_STAGE 1\n"
+    releases = "RELEASE_STAGE 1\n" * 9
+    report = deadlock(f"""TRACE 1
+PROGRAM ahead
+{step * 6}PROGRAM behind
+MB_WAIT 2
+TMA_BULK 0 0 128 1
+PROGRAM releaser
+{releases}CTA ahead behind releaser""")
+    assert (
+        "TMA_BULK: stage 1 has 4 fillings under way, the oldest is number 1; thread 0 has issued 4 of its 6"
+        in report
+    )
+    assert "thread 1 has issued 0 of its 1 TMA_TENSOR/TMA_BULK and is at its instruction 1" in report
+
+
+def test_the_trace_in_the_readme_runs() -> None:
+    readme = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
+    example = readme[readme.index("TRACE 1\n") :]
+    record = run(example[: example.index("```")])
+    assert (record["ctas"], record["line_requests"]) == (2, 2 * 64 * 2)
+
+
 def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, again = tmp_path / "t.trace", tmp_path / "u.trace"
     options = f"{SMALL} --seq 300"
