@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simfa.engine import threads
-from simfa.engine.jit import kernel
+from simfa.engine.jit import inlined_kernel, kernel
 
 CONFIG = np.dtype([("cluster", np.int64), ("next", np.int64), ("retired", np.int64)])
 CTA = np.dtype([("program", np.int32), ("slot", np.int32), ("start_cycle", np.int64), ("end_cycle", np.int64)])
@@ -114,15 +114,19 @@ def _clear_barriers(state, slot, releasers):
         barrier["consumers"] = max(releasers[stage], 1)
 
 
-@kernel
+@inlined_kernel
 def finished(grid, state, queue, observer, slot):
     """A thread or operation of a slot is done; with the last the CTA retires, and with its last CTA the cluster.
 
     A CTA holds its slot until its TMA operations and WGMMAs are done too: their completions belong to it.
     """
     grid.unfinished[slot] -= 1
-    if grid.unfinished[slot] > 0:
-        return
+    if grid.unfinished[slot] == 0:
+        _retire(grid, state, queue, observer, slot)
+
+
+@kernel
+def _retire(grid, state, queue, observer, slot):
     config = state.config[0]
     grid.ctas[grid.running[slot]]["end_cycle"] = queue.header[0]["now"]
     grid.running[slot] = -1

@@ -10,7 +10,7 @@ counter on the wait.
 from simfa.engine import dispatch, events, groups, probe, tensor_core, threads, tma
 from simfa.engine import opcodes as op
 from simfa.engine.groups import STORE_KIND, WGMMA_KIND
-from simfa.engine.jit import kernel
+from simfa.engine.jit import inlined_kernel, kernel
 
 ISSUED = 0
 STALLED = 1
@@ -36,7 +36,7 @@ def issue(grid, state, engines, queue, observer, code, entries, sm):
         events.push(queue, now + 1, events.ISSUE, sm)
 
 
-@kernel
+@inlined_kernel
 def _issue_one(grid, state, engines, queue, observer, code, entries, sm, thread):
     now = queue.header[0]["now"]
     unit = state.sms[sm]

@@ -7,7 +7,7 @@ gid), one counts as outstanding while it or any committed before it has operatio
 
 import numpy as np
 
-from simfa.engine.jit import kernel
+from simfa.engine.jit import inlined_kernel, kernel
 
 WGMMA_KIND, STORE_KIND = 0, 1
 GROUPS = 32  # groups of one kind and thread that can be open or outstanding; a power of two
@@ -16,7 +16,7 @@ GROUP = np.dtype([("gid", np.int64), ("order", np.int64), ("left", np.int64)])  
 RING = np.dtype([("oldest", np.int64), ("next", np.int64), ("commits", np.int64)])
 
 
-@kernel
+@inlined_kernel
 def join(rings, groups, thread, kind, gid):
     """Put one operation into the open group `gid`; returns the group's place, or -1 if the table is full."""
     place = _open(rings, groups, thread, kind, gid)
@@ -38,7 +38,7 @@ def commit(rings, groups, thread, kind, gid):
     return True
 
 
-@kernel
+@inlined_kernel
 def finish(rings, groups, thread, kind, place):
     """One operation of a group is done."""
     groups[thread, kind, place]["left"] -= 1
@@ -63,7 +63,7 @@ def outstanding(rings, groups, thread, kind, gid):
     return count
 
 
-@kernel
+@inlined_kernel
 def _open(rings, groups, thread, kind, gid):
     """The place of the open group `gid`, opened now if there is none; -1 if the table is full."""
     ring = rings[thread, kind]
@@ -82,7 +82,7 @@ def _open(rings, groups, thread, kind, gid):
     return place
 
 
-@kernel
+@inlined_kernel
 def _trim(ring, table):
     while ring["oldest"] < ring["next"]:
         group = table[ring["oldest"] % GROUPS]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simfa.engine import events, groups
-from simfa.engine.jit import kernel
+from simfa.engine.jit import inlined_kernel, kernel
 from simfa.engine.opcodes import MB_WAIT, OPCODES
 
 STAGES = 32  # mbarriers of one CTA
@@ -160,7 +160,7 @@ def wake_sm(state, queue, sm, reason):
             make_ready(state, queue, thread)
 
 
-@kernel
+@inlined_kernel
 def wake_thread(state, queue, thread, reason):
     """Wake one thread if it waits for `reason`."""
     record = state.threads[thread]

@@ -34,21 +34,29 @@ CONFIG = np.dtype(
 )
 TENSOR_MAP = np.dtype([("base", np.int64), ("element_bytes", np.int64), ("overlaps", np.int64)])
 DIMENSION = np.dtype([("size", np.int64), ("stride_bytes", np.int64), ("box", np.int64), ("walk", np.int64)])
-OPERATION = np.dtype(
+OPERATION = np.dtype(  # 64 bytes: what is touched for every line
     [
-        ("ready_at", np.int64),
-        ("issued_at", np.int64),
-        ("first", np.int64),  # first byte of the box, and of the run of rows being generated
-        ("run", np.int64),
+        ("line", np.int64),  # next line to request
+        ("last_line", np.int64),  # last line of the row
         ("address", np.int64),  # first byte of the row being generated
         ("row_stride_bytes", np.int64),
         ("row_bytes", np.int64),
-        ("line", np.int64),  # next line to request
-        ("last_line", np.int64),  # last line of the row
-        ("rows", np.int64),  # rows of a run
-        ("rows_left", np.int64),  # of this run; 0 once everything is generated
-        ("runs_left", np.int64),  # after this one
+        ("ready_at", np.int64),
+        ("rows_left", np.int32),  # of this run of rows; 0 once everything is generated
+        ("runs_left", np.int32),  # after this one
         ("outstanding", np.int32),
+        ("is_store", np.int8),
+        ("overlaps", np.int8),
+        ("done", np.int8),
+        ("unused", np.int8),
+    ]
+)
+DETAIL = np.dtype(
+    [
+        ("issued_at", np.int64),
+        ("first", np.int64),  # first byte of the box, and of the run of rows being generated
+        ("run", np.int64),
+        ("rows", np.int32),  # rows of a run
         ("thread", np.int32),
         ("opcode", np.int32),
         ("sid", np.int32),
@@ -56,9 +64,6 @@ OPERATION = np.dtype(
         ("expected", np.int32),
         ("group", np.int32),
         ("tag", np.int32),
-        ("is_store", np.int8),
-        ("done", np.int8),
-        ("overlaps", np.int8),
     ]
 )
 OUTER_DIMENSION = np.dtype([("count", np.int64), ("stride_bytes", np.int64), ("index", np.int64)])
@@ -87,6 +92,7 @@ class Tma(NamedTuple):
     config: np.ndarray
     engines: np.ndarray
     operations: np.ndarray
+    details: np.ndarray
     outer: np.ndarray  # per operation: its OUTER_DIMENSIONs
     maps: np.ndarray
     dimensions: np.ndarray  # per map: RANKS DIMENSIONs
@@ -97,9 +103,9 @@ def make_tma(sms: int, config: np.ndarray, maps: np.ndarray, dimensions: np.ndar
     """Idle TMA engines for a CONFIG record, TENSOR_MAP and DIMENSION records, and each instruction's box."""
     engines = np.zeros(sms, ENGINE)
     engines["cycle"] = engines["generate_at"] = engines["full_since"] = -1
-    operations = np.zeros(sms * QUEUE, OPERATION)
+    operations, details = np.zeros(sms * QUEUE, OPERATION), np.zeros(sms * QUEUE, DETAIL)
     outer = np.zeros((sms * QUEUE, OUTER), OUTER_DIMENSION)
-    return Tma(config, engines, operations, outer, maps, dimensions, starts)
+    return Tma(config, engines, operations, details, outer, maps, dimensions, starts)
 
 
 @kernel
@@ -120,25 +126,18 @@ def enqueue(tma, state, queue, thread, instruction, group, origins):
     idle = engine["generating"] == engine["next"]
     engine["next"] += 1
     opcode = instruction["opcode"]
-    operation["issued_at"] = now
-    operation["thread"] = thread
-    operation["opcode"] = opcode
-    operation["sid"] = instruction["sid"]
-    operation["phase"] = instruction["phase"]
-    operation["expected"] = instruction["expected"]
-    operation["group"] = group
-    operation["tag"] = instruction["tag"]
+    _note(tma.details[index], thread, instruction, group, now)
     operation["is_store"] = opcode in (TMA_STORE, TMA_BULK_STORE)
     operation["done"] = 0
     operation["outstanding"] = 0
     operation["ready_at"] = now + tma.config[0]["launch_cycles"]
     if opcode in (TMA_BULK, TMA_BULK_STORE):
-        _contiguous(operation, instruction["address"], instruction["bytes"])
+        _contiguous(tma, index, instruction["address"], instruction["bytes"])
     else:
         operation["ready_at"] += tma.config[0]["setup_cycles"]
         start = tma.starts[state.threads[thread]["pc"]]
         _box(tma, index, instruction["map"], start, origins[instruction["map"]])
-    operation["address"] = operation["run"] = operation["first"]
+    operation["address"] = tma.details[index]["run"] = tma.details[index]["first"]
     operation["line"] = operation["address"] >> tma.config[0]["line_shift"]
     _set_last_line(tma, operation)
     rows = operation["rows_left"] * (operation["runs_left"] + 1)
@@ -148,12 +147,25 @@ def enqueue(tma, state, queue, thread, instruction, group, origins):
 
 
 @kernel
-def _contiguous(operation, address, length):
+def _note(detail, thread, instruction, group, now):
+    detail["issued_at"] = now
+    detail["thread"] = thread
+    detail["opcode"] = instruction["opcode"]
+    detail["sid"] = instruction["sid"]
+    detail["phase"] = instruction["phase"]
+    detail["expected"] = instruction["expected"]
+    detail["group"] = group
+    detail["tag"] = instruction["tag"]
+
+
+@kernel
+def _contiguous(tma, index, address, length):
     """One row of `length` bytes."""
-    operation["first"] = address
+    operation = tma.operations[index]
+    tma.details[index]["first"] = address
+    tma.details[index]["rows"] = operation["rows_left"] = 1 if length > 0 else 0
     operation["row_bytes"] = length
     operation["row_stride_bytes"] = 0
-    operation["rows"] = operation["rows_left"] = 1 if length > 0 else 0
     operation["runs_left"] = 0
     operation["overlaps"] = 0
 
@@ -161,13 +173,11 @@ def _contiguous(operation, address, length):
 @kernel
 def _box(tma, index, tensor_map, start, origin):
     """The part of a box inside its tensor as rows, runs of rows, and up to OUTER dimensions of runs."""
-    operation = tma.operations[index]
+    operation, detail = tma.operations[index], tma.details[index]
     dimensions = tma.dimensions[tensor_map]
     layout = tma.maps[tensor_map]
-    _contiguous(operation, layout["base"], 0)
     low, inside = _clip(dimensions[0], start[0] + origin[0])
-    operation["first"] += low * layout["element_bytes"]
-    operation["row_bytes"] = inside * layout["element_bytes"]
+    _contiguous(tma, index, layout["base"] + low * layout["element_bytes"], inside * layout["element_bytes"])
     operation["overlaps"] = layout["overlaps"]
     for place in range(OUTER):
         tma.outer[index, place]["count"] = tma.outer[index, place]["index"] = 0
@@ -177,7 +187,7 @@ def _box(tma, index, tensor_map, start, origin):
     for place in range(1, RANKS):
         axis = dimensions[place]["walk"]
         low, inside = _clip(dimensions[axis], start[axis] + origin[axis])
-        operation["first"] += low * dimensions[axis]["stride_bytes"]
+        detail["first"] += low * dimensions[axis]["stride_bytes"]
         if inside == 1:
             continue
         if rows <= 1:
@@ -188,7 +198,7 @@ def _box(tma, index, tensor_map, start, origin):
         tma.outer[index, outer]["count"] = inside
         tma.outer[index, outer]["stride_bytes"] = dimensions[axis]["stride_bytes"]
         outer += 1
-    operation["rows"] = operation["rows_left"] = rows if runs > 0 else 0
+    detail["rows"] = operation["rows_left"] = rows if runs > 0 else 0
     operation["runs_left"] = max(runs, 1) - 1
 
 
@@ -220,7 +230,7 @@ def generate(grid, tma, state, memory, queue, observer, sm):
         if operation["rows_left"] == 0:
             engine["generating"] += 1
             if operation["outstanding"] == 0:
-                _complete(grid, tma, state, queue, observer, sm, operation)
+                _complete(grid, tma, state, queue, observer, sm, index)
             continue
         if engine["inflight"] >= config["inflight_lines"]:
             if engine["full_since"] < 0:
@@ -287,17 +297,18 @@ def _next_row(tma, operation, index, line):
 
 @kernel
 def _next_run(tma, operation, index):
+    detail = tma.details[index]
     operation["runs_left"] -= 1
-    operation["rows_left"] = operation["rows"]
+    operation["rows_left"] = detail["rows"]
     for place in range(OUTER):
         outer = tma.outer[index, place]
         outer["index"] += 1
-        operation["run"] += outer["stride_bytes"]
+        detail["run"] += outer["stride_bytes"]
         if outer["index"] < outer["count"]:
             break
-        operation["run"] -= outer["index"] * outer["stride_bytes"]
+        detail["run"] -= outer["index"] * outer["stride_bytes"]
         outer["index"] = 0
-    operation["address"] = operation["run"]
+    operation["address"] = detail["run"]
 
 
 @kernel
@@ -313,15 +324,16 @@ def _skip_requested(tma, operation, index):
 @kernel
 def _in_earlier_row(tma, operation, index):
     """Whether a row before the current one holds the current line."""
-    current = operation["rows"] - operation["rows_left"]
-    scale = operation["rows"]
+    detail = tma.details[index]
+    current = detail["rows"] - operation["rows_left"]
+    scale = detail["rows"]
     for place in range(OUTER):
         current += tma.outer[index, place]["index"] * scale
         scale *= max(tma.outer[index, place]["count"], 1)
     shift = tma.config[0]["line_shift"]
     for number in range(current):
-        left = number // operation["rows"]
-        address = operation["first"] + number % operation["rows"] * operation["row_stride_bytes"]
+        left = number // detail["rows"]
+        address = detail["first"] + number % detail["rows"] * operation["row_stride_bytes"]
         for place in range(OUTER):
             if left == 0:
                 break
@@ -346,30 +358,29 @@ def line_arrived(grid, tma, state, queue, observer, index):
         engine["full_cycles"] += queue.header[0]["now"] - engine["full_since"]
         engine["full_since"] = -1
     if operation["outstanding"] == 0 and operation["rows_left"] == 0:
-        _complete(grid, tma, state, queue, observer, sm, operation)
+        _complete(grid, tma, state, queue, observer, sm, index)
 
 
 @kernel
-def _complete(grid, tma, state, queue, observer, sm, operation):
+def _complete(grid, tma, state, queue, observer, sm, index):
     """Signal the mbarrier or the store group, and free the ring up to the oldest operation still open."""
+    operation, detail = tma.operations[index], tma.details[index]
     if operation["done"]:
         return
     operation["done"] = 1
-    thread = operation["thread"]
-    slot = thread // state.config[0]["roles"]
-    track = state.config[0]["roles"] + 1
-    sid = operation["sid"]
+    thread, sid = detail["thread"], detail["sid"]
+    roles = state.config[0]["roles"]
+    slot = thread // roles
     now = queue.header[0]["now"]
-    activity = operation["opcode"]
-    probe.record(observer, sm, slot, track, activity, operation["tag"], sid, operation["issued_at"], now)
+    probe.record(observer, sm, slot, roles + 1, detail["opcode"], detail["tag"], sid, detail["issued_at"], now)
     engine = tma.engines[sm]
     while engine["oldest"] < engine["next"] and tma.operations[sm * QUEUE + engine["oldest"] % QUEUE]["done"]:
         engine["oldest"] += 1
     if operation["is_store"]:
-        groups.finish(state.rings, state.groups, thread, STORE_KIND, operation["group"])
+        groups.finish(state.rings, state.groups, thread, STORE_KIND, detail["group"])
         threads.wake_slot(state, queue, slot, TMA_WAIT, 0)
         threads.wake_thread(state, queue, thread, threads.GROUPS_FULL)
     else:
-        threads.load_done(state, queue, slot, sid, operation["phase"], operation["expected"])
+        threads.load_done(state, queue, slot, sid, detail["phase"], detail["expected"])
     threads.wake_sm(state, queue, sm, threads.TMA_QUEUE_FULL)
     dispatch.finished(grid, state, queue, observer, slot)
