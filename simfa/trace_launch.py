@@ -1,5 +1,7 @@
 """From a Trace to a machine ready to run, and from an Experiment to the Trace of its built-in kernel."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from presets.errors import NotModelled
@@ -8,13 +10,15 @@ from presets.specs import GpuSpec
 from simfa import launch
 from simfa.coverage import check, check_gpu
 from simfa.engine import dispatch
+from simfa.engine import opcodes as op
 from simfa.engine.machine import Machine
 from simfa.engine.opcodes import RANKS
 from simfa.isa import Program
 from simfa.trace import fa3
-from simfa.trace.assemble import assemble
+from simfa.trace.assemble import Code, assemble
 from simfa.trace.bubbles import THREADS_PER_WARPGROUP
 from simfa.trace.model import Cta, Launch, Trace
+from simfa.trace.tensor_map import TensorMap, last_byte
 
 MAX_CTAS_PER_SM = 32
 ROLE_NAMES = ("producer", *(f"consumer{index}" for index in range(1, 9)))
@@ -28,6 +32,7 @@ def build(trace: Trace, gpu: GpuSpec, seed: int = 0, timeline_sm: int = -1) -> M
     kinds = {programs: index for index, programs in enumerate(dict.fromkeys(cta.programs for cta in trace.ctas))}
     programs = [[trace.programs[name] for name in names] for names in kinds]
     code = assemble(programs, trace.maps, launch.wgmma_timing(gpu))
+    maps = _within_reach(trace.maps, code, gpu.l2.line_bytes)
     ctas = np.zeros(len(trace.ctas), dispatch.CTA)
     ctas["program"] = [kinds[cta.programs] for cta in trace.ctas]
     origins = np.zeros((len(ctas), max(len(trace.maps), 1), RANKS), np.int32)
@@ -36,9 +41,28 @@ def build(trace: Trace, gpu: GpuSpec, seed: int = 0, timeline_sm: int = -1) -> M
             origins[number, tensor, : len(origin)] = origin
     grid = (trace.launch.cluster, ctas, origins)
     try:
-        return launch.machine_of(gpu, hardware, code, trace.maps, grid, ctas_per_sm(trace, gpu), seed, timeline_sm)
+        return launch.machine_of(gpu, hardware, code, maps, grid, ctas_per_sm(trace, gpu), seed, timeline_sm)
     except OverflowError as error:
         raise NotModelled(f"a latency or a rate is out of the simulator's range: {error}") from None
+
+
+def _within_reach(maps: tuple[TensorMap, ...], code: Code, line_bytes: int) -> tuple[TensorMap, ...]:
+    """The maps as they are, or, where device pointers exceed what the simulator can address, all moved down.
+
+    Everything moves by the same multiple of 2 MiB, the page that allocations start on. Bulk copies move with it.
+    """
+    is_bulk = np.isin(code.instructions["opcode"], (op.TMA_BULK, op.TMA_BULK_STORE))
+    bulk = code.instructions[is_bulk]
+    ends = [last_byte(tensor) for tensor in maps] + (bulk["address"] + bulk["bytes"]).tolist()
+    starts = [tensor.base for tensor in maps] + bulk["address"].tolist()
+    limit = launch.MAX_LINES * line_bytes
+    if max(ends, default=0) <= limit:
+        return maps
+    shift = min(starts) // launch.TENSOR_ALIGNMENT_BYTES * launch.TENSOR_ALIGNMENT_BYTES
+    if max(ends) - shift > limit:
+        raise NotModelled(f"addresses span {max(ends) - shift:,} B; the simulator can address {limit:,} B")
+    code.instructions["address"] -= np.where(is_bulk, shift, 0)
+    return tuple(replace(tensor, base=tensor.base - shift) for tensor in maps)
 
 
 def ctas_per_sm(trace: Trace, gpu: GpuSpec) -> int:

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simfa.engine import loop
+from simfa import deadlock
+from simfa.engine import loop, threads
+from simfa.engine.machine import Machine
 from simfa.isa import Program
 from tests.simfa.harness import LINE, Box, Tiny, build, leaks, outcome, program
 from tests.simfa.reference_core import ReferenceSm
@@ -47,7 +49,17 @@ def compare(gpu: Tiny, roles: list[Program], ctas: int, box_lines: int) -> str:
     assert done.cycles == reference.now
     if ending == "finished":
         assert leaks(built) == []
+    else:
+        check_report(built)
     return ending
+
+
+def check_report(built: Machine) -> None:
+    """A deadlock's report has a line for every waiting thread."""
+    stuck = int((built.state.threads["waits_for"] != threads.NOTHING).sum())
+    lines = deadlock.report(built).splitlines()
+    assert len(lines) == 1 + stuck
+    assert all(" waits since cycle " in line for line in lines[1:])
 
 
 @st.composite

@@ -173,6 +173,16 @@ def test_an_address_and_coordinates_are_the_same_box() -> None:
     assert past_the_end["line_requests"] == 5
 
 
+def test_device_pointers_are_moved_within_reach() -> None:
+    high = ONE_LOAD.replace("base=0x1000", f"base={0x7F12_3400_0000 + 0x1000:#x}")
+    bulk = "TMA_BULK 0 {:#x} 512 1\nMB_WAIT 1\nCTA p"
+    low_record = run(ONE_LOAD.replace("CTA p", bulk.format(0x9000)))
+    record = run(high.replace("CTA p", bulk.format(0x7F12_3400_9000)))
+    assert (record["cycles"], record["line_requests"]) == (low_record["cycles"], 20)
+    with pytest.raises(NotModelled, match="addresses span"):
+        run(high.replace("CTA p", bulk.format(0x9000)))
+
+
 def test_flops_and_wgmma_times_come_from_the_operands() -> None:
     sparse = "WGMMA d a b 64 256 32 fp16 fp32 SS 1 0\nWGMMA_COMMIT 0\nWGMMA_WAIT 0 0\n"
     record = run(f"TRACE 1\nPROGRAM p\n{sparse}CTA p")
