@@ -108,7 +108,9 @@ def _run_trace(args: argparse.Namespace) -> int:
     observed = args.timeline_sm if args.timeline is not None else None
     record, spans = simulate.run_trace(trace, gpu, args.seed, observed, _progress(args))
     if args.timeline is not None:
-        _write_timeline(args, timeline.rows(spans, max(len(cta.programs) for cta in trace.ctas)), gpu)
+        _write_timeline(
+            args, timeline.rows(spans, max(len(cta.programs) for cta in trace.ctas), of_trace=True), gpu
+        )
     record = {"trace": str(args.trace), **record}
     if args.json:
         print_json(record)

@@ -50,7 +50,7 @@ def derive(experiment: Experiment, machine: Machine, wall_s: float) -> dict[str,
             "coalesced_share": traffic["coalesced_share"],
             "mean_load_latency_cycles": traffic["mean_load_latency_cycles"],
             "utilization": shares,
-            "stall_cycles": stalls(machine),
+            "stall_cycles": stalls(machine, role_names(machine.state.stall_cycles.shape[0])),
         },
     }
 
@@ -76,7 +76,7 @@ def derive_trace(trace: Trace, gpu: GpuSpec, machine: Machine, wall_s: float) ->
         **traffic,
         "bottleneck": bottleneck(shares),
         "utilization": shares,
-        "stall_cycles": stalls(machine),
+        "stall_cycles": stalls(machine, thread_names(machine.state.stall_cycles.shape[0])),
         "clock_mhz": gpu.sm.clock_hz / 1e6,
         "wall_s": wall_s,
     }
@@ -133,7 +133,7 @@ def mufu_cycles(experiment: Experiment) -> int:
     return int(launch.kv_tiles(experiment).sum()) * heads * consumers * step.exp
 
 
-def stalls(machine: Machine) -> dict[str, dict[str, int]]:
+def stalls(machine: Machine, names: list[str]) -> dict[str, dict[str, int]]:
     """Cycles that warpgroups of each role stood stalled, by what they waited for, over the whole GPU."""
     table = machine.state.stall_cycles
     return {
@@ -142,13 +142,18 @@ def stalls(machine: Machine) -> dict[str, dict[str, int]]:
             for reason in range(table.shape[1])
             if table[index, reason]
         }
-        for index, role in enumerate(role_names(table.shape[0]))
+        for index, role in enumerate(names)
     }
 
 
 def role_names(count: int) -> list[str]:
     """Names of the roles of a CTA: one producer, then the consumers."""
     return ["producer", *(f"consumer {index}" for index in range(1, count))]
+
+
+def thread_names(count: int) -> list[str]:
+    """Names of the logical threads of a trace's CTAs, which may play any role."""
+    return [f"thread {index}" for index in range(count)]
 
 
 def observed_waves(experiment: Experiment, machine: Machine) -> int:

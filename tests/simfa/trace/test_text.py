@@ -219,8 +219,10 @@ def test_a_built_in_kernel_runs_as_its_trace_does(options: str) -> None:
     written = writer.write(trace)
     assert text.parse(written) == trace
     record, built_in = run(written, case.gpu), simulate.run(case).result
-    for key in ("cycles", "line_requests", "dirty_bytes_left", "stall_cycles"):
+    for key in ("cycles", "line_requests", "dirty_bytes_left"):
         assert record[key] == built_in.extra[key]
+    assert [*record["stall_cycles"].values()] == [*built_in.extra["stall_cycles"].values()]
+    assert [*record["stall_cycles"]] == ["thread 0", "thread 1", "thread 2"]
     assert (record["l2_bytes"], record["dram_read_bytes"]) == (built_in.l2_bytes, built_in.dram_read_bytes)
 
 
@@ -302,7 +304,10 @@ def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     record = json.loads(capsys.readouterr().out)
     assert record["trace"] == str(path)
     assert record["cycles"] == simulate.run(experiment(options)).result.extra["cycles"]
-    assert json.loads((tmp_path / "l.json").read_text())["traceEvents"]
+    events = json.loads((tmp_path / "l.json").read_text())["traceEvents"]
+    assert {"TMA_TENSOR (tag 1)", "WGMMA (tag 1), thread 1", "wait: MB_WAIT", "thread 2"} <= {
+        event.get("args", {}).get("name", event["name"]) for event in events
+    }
     again.write_text("TRACE 1\nPROGRAM p\nMB_WAIT 0\nCTA p")
     assert main(["run", str(again)]) == 3
     assert "deadlock at cycle 0" in capsys.readouterr().err
