@@ -14,6 +14,7 @@ from presets.errors import PresetError, unknown
 from presets.experiment import Experiment, make_experiment, make_workload
 from presets.specs import GpuSpec, KernelSpec, LlmSpec, Spec
 
+_EXPERIMENT_ONLY = ("llm", "heads_q", "heads_kv", "head_dim", "kernel", "seq", "seq_kv", "causal")
 _KINDS: dict[str, type[Spec]] = {"gpu": GpuSpec, "kernel": KernelSpec, "llm": LlmSpec}
 
 
@@ -24,7 +25,7 @@ class Parser(argparse.ArgumentParser):
         raise PresetError(f"{self.prog}: {message}")
 
 
-def add_experiment_options(parser: argparse.ArgumentParser) -> None:
+def add_experiment_options(parser: argparse.ArgumentParser, seq_required: bool = True) -> None:
     """--llm or a bare shape, --gpu, --kernel, workload, and --set."""
     llms = ", ".join(loader.names(LlmSpec))
     parser.add_argument("--llm", help=f"model names, comma-separated ({llms}), or a .toml file")
@@ -35,7 +36,7 @@ def add_experiment_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--gpu", default="h800", help=f"GPU preset ({gpus}), or a .toml file")
     kernels = ", ".join(loader.names(KernelSpec))
     parser.add_argument("--kernel", help=f"kernel preset ({kernels}); default: the GPU's own")
-    parser.add_argument("--seq", required=True, help="query lengths L in tokens, comma-separated")
+    parser.add_argument("--seq", required=seq_required, help="query lengths L in tokens, comma-separated")
     parser.add_argument("--seq-kv", type=int, help="K/V length S in tokens (default: L)")
     parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--causal", action="store_true", help="causal mask, aligned bottom-right")
@@ -63,6 +64,20 @@ def experiments(args: argparse.Namespace) -> list[Experiment]:
         build(llm, gpu, kernel, settings, **_workload_options(args, length))
         for llm, length in itertools.product(_models(args), lengths)
     ]
+
+
+def gpu_options(args: argparse.Namespace) -> GpuSpec:
+    """The GPU that --gpu, --set and --clock-mhz describe, where there is no experiment. Raises PresetError."""
+    given = [f"--{key.replace('_', '-')}" for key in _EXPERIMENT_ONLY if getattr(args, key) not in (None, False)]
+    if given:
+        raise PresetError(f"a trace says what runs; it excludes {', '.join(given)}")
+    settings = parse_settings(args.set)
+    if args.clock_mhz is not None:
+        settings |= _clock_setting(args.clock_mhz, settings)
+    for key in settings:
+        if key not in loader.leaf_keys(GpuSpec):
+            raise PresetError(f"--set: {unknown('key', key, loader.leaf_keys(GpuSpec))}")
+    return apply_settings({"gpu": loader.load(GpuSpec, args.gpu)}, settings)["gpu"]  # type: ignore[return-value]
 
 
 def build(

@@ -35,6 +35,12 @@ class SmSpec(Section):
     cta_shared_memory_bytes: Bytes = Field(description="largest shared memory of one CTA")
     registers: Count = Field(description="32-bit registers of one SM")
     threads: Count = Field(description="largest number of resident threads of one SM")
+    scheduler: Literal["gto", "lrr"] | None = Field(
+        default=None, description="greedy-then-oldest or loose round robin; absent: gto"
+    )
+    issue_per_cycle: Annotated[int, Field(ge=1, le=4)] | None = Field(
+        default=None, description="instructions issued per cycle, one per warpgroup at most; absent: 1"
+    )
 
 
 class TensorSpec(Section):
@@ -45,6 +51,10 @@ class TensorSpec(Section):
     fp8_flop_per_cycle: Positive
     fp32_flop_per_cycle: Positive = Field(description="TF32 inputs, FP32 accumulate")
     issue_buffer_entries: Count
+    shared_bytes_per_cycle: Positive | None = Field(
+        default=None, description="shared-memory bytes per cycle that feed WGMMA operands; absent: no limit"
+    )
+    minimum_wgmma_cycles: Whole | None = Field(default=None, description="the shortest WGMMA; absent: no minimum")
 
 
 class AluSpec(Section):

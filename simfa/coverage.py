@@ -10,7 +10,7 @@ from pathlib import Path
 
 from presets.errors import NotModelled
 from presets.experiment import Experiment
-from presets.specs import CoalescerSpec, L2TimingSpec, TmaSpec
+from presets.specs import CoalescerSpec, GpuSpec, L2TimingSpec, TmaSpec
 
 
 @dataclass(frozen=True)
@@ -25,21 +25,11 @@ class Hardware:
 def check(experiment: Experiment) -> Hardware:
     """The hardware sections, or NotModelled with the reason why this experiment cannot be simulated."""
     gpu, kernel = experiment.gpu, experiment.kernel
-    if gpu.tensor.instruction != "wgmma":
-        raise NotModelled(
-            f"not modelled on {gpu.name} yet: the simulator issues WGMMA, {gpu.title} runs {gpu.tensor.instruction}"
-        )
+    hardware = check_gpu(gpu)
     if kernel.instruction != "wgmma":
         raise NotModelled(
             f"{kernel.name} is not modelled yet: the simulator runs WGMMA kernels, it is built on "
             f"{kernel.instruction}"
-        )
-    if gpu.tma is None or gpu.coalescer is None or gpu.l2_timing is None:
-        raise NotModelled(f"{gpu.name} lacks a section the simulator needs: tma, coalescer, l2_timing")
-    if gpu.dram.channels > gpu.l2.slices:
-        raise NotModelled(
-            f"dram.channels {gpu.dram.channels:,} exceeds l2.slices {gpu.l2.slices:,}: the simulator gives every "
-            "slice one channel, the others would stand idle"
         )
     need = kernel.shared_memory_bytes(experiment.llm.head_dim, experiment.precision_bytes)
     ctas = kernel.pipeline.occupancy_ctas
@@ -48,6 +38,22 @@ def check(experiment: Experiment) -> Hardware:
             f"the {kernel.name} tile does not fit: a CTA needs {need:,} B of shared memory at head dimension "
             f"{experiment.llm.head_dim}, {ctas} per SM; {gpu.name} allows {gpu.sm.cta_shared_memory_bytes:,} B per "
             f"CTA and {gpu.sm.shared_memory_bytes:,} B per SM"
+        )
+    return hardware
+
+
+def check_gpu(gpu: GpuSpec) -> Hardware:
+    """The hardware sections, or NotModelled with the reason why nothing can be simulated on this GPU."""
+    if gpu.tensor.instruction != "wgmma":
+        raise NotModelled(
+            f"not modelled on {gpu.name} yet: the simulator issues WGMMA, {gpu.title} runs {gpu.tensor.instruction}"
+        )
+    if gpu.tma is None or gpu.coalescer is None or gpu.l2_timing is None:
+        raise NotModelled(f"{gpu.name} lacks a section the simulator needs: tma, coalescer, l2_timing")
+    if gpu.dram.channels > gpu.l2.slices:
+        raise NotModelled(
+            f"dram.channels {gpu.dram.channels:,} exceeds l2.slices {gpu.l2.slices:,}: the simulator gives every "
+            "slice one channel, the others would stand idle"
         )
     return Hardware(gpu.tma, gpu.coalescer, gpu.l2_timing)
 

@@ -7,10 +7,13 @@ from presets.experiment import Experiment
 from presets.specs import GpuSpec, L2TimingSpec, TmaSpec
 from simfa.coverage import Hardware, check
 from simfa.engine import dispatch, events, machine, opcodes, probe, threads, tma
+from simfa.isa import WgmmaTiming
 from simfa.memory import coalescer, hashing, l2, path, remote_copy
 from simfa.memory.dram import TICKS
-from simfa.trace import fa3
+from simfa.trace import fa3, tensor_map
+from simfa.trace.assemble import Code, assemble
 from simfa.trace.bubbles import softmax_cycles
+from simfa.trace.tensor_map import TensorMap
 
 TENSOR_ALIGNMENT_BYTES = 2 * 2**20  # allocations start on a page
 SPAN_CAPACITY = 400_000
@@ -26,26 +29,71 @@ def build(experiment: Experiment, seed: int, timeline_sm: int) -> machine.Machin
 
 
 def _build(experiment: Experiment, hardware: Hardware, seed: int, timeline_sm: int) -> machine.Machine:
-    gpu, pipeline = experiment.gpu, experiment.kernel.pipeline
-    roles = 1 + pipeline.consumer_warpgroups
-    slots = gpu.sm.count * pipeline.occupancy_ctas
-    code, programs, program_of_tiles = _programs(experiment)
-    ctas, bases, limits = grid_arrays(experiment, program_of_tiles)
+    counts = sorted({int(n) for n in kv_tiles(experiment)})
+    programs = [fa3.roles(shape_of(experiment), tiles) for tiles in counts]
+    maps = tensor_maps(experiment)
+    code = assemble(programs, maps, wgmma_timing(experiment.gpu))
+    ctas, origins = grid_arrays(experiment, {tiles: index for index, tiles in enumerate(counts)})
+    ctas_per_sm = experiment.kernel.pipeline.occupancy_ctas
+    grid = (cluster_ctas(experiment), ctas, origins)
+    return machine_of(experiment.gpu, hardware, code, maps, grid, ctas_per_sm, seed, timeline_sm)
+
+
+def machine_of(
+    gpu: GpuSpec,
+    hardware: Hardware,
+    code: Code,
+    maps: tuple[TensorMap, ...],
+    grid: tuple[int, np.ndarray, np.ndarray],
+    ctas_per_sm: int,
+    seed: int,
+    timeline_sm: int,
+) -> machine.Machine:
+    """A machine at cycle 0 for encoded programs and a grid: CTAs per cluster, CTAs, their origins."""
+    cluster, ctas, origins = grid
+    roles = code.spans.shape[1]
+    slots = gpu.sm.count * ctas_per_sm
     entries = gpu.tensor.issue_buffer_entries
-    per_sm = roles * pipeline.occupancy_ctas
+    per_sm = roles * ctas_per_sm
     if per_sm > 62:
         raise NotModelled(f"{per_sm} warpgroups per SM; the scheduler holds at most 62")
+    if max(map(tensor_map.last_byte, maps), default=0) // gpu.l2.line_bytes > MAX_LINES:
+        raise NotModelled(f"a tensor ends beyond the {MAX_LINES:,} lines the simulator can address")
     capacity = machine.event_capacity(gpu.sm.count, per_sm, hardware.tma.inflight_lines, entries)
+    config = _tma_config(gpu, hardware.tma)
     return machine.Machine(
-        dispatch.make_grid(cluster_ctas(experiment), ctas, bases, limits, programs, slots),
-        threads.make_threads(gpu.sm.count, pipeline.occupancy_ctas, roles),
-        tma.make_tma(gpu.sm.count, _tma_config(experiment, hardware.tma), _tensor_maps(experiment)),
-        _memory(experiment, hardware, seed),
+        dispatch.make_grid(cluster, ctas, origins, code.spans, code.releasers, slots),
+        threads.make_threads(
+            gpu.sm.count, ctas_per_sm, roles, gpu.sm.scheduler or "gto", gpu.sm.issue_per_cycle or 1
+        ),
+        tma.make_tma(gpu.sm.count, config, *tensor_map.encode(maps), code.starts),
+        _memory(gpu, hardware, seed),
         events.make_queue(capacity),
         probe.make_probe(timeline_sm, SPAN_CAPACITY, slots),
-        code,
+        code.instructions.astype(opcodes.INSTRUCTION),
         entries,
     )
+
+
+def wgmma_timing(gpu: GpuSpec) -> WgmmaTiming:
+    """How long WGMMAs take on a GPU. INT8 runs at the rate of FP8 (arXiv 2402.13499: 1448.7 and 1448.4 T)."""
+    rates = gpu.tensor
+    flop_per_cycle = {
+        "fp8": rates.fp8_flop_per_cycle,
+        "int8": rates.fp8_flop_per_cycle,
+        "fp16": rates.fp16_flop_per_cycle,
+        "bf16": rates.fp16_flop_per_cycle,
+        "tf32": rates.fp32_flop_per_cycle,
+    }
+    return WgmmaTiming(flop_per_cycle, rates.shared_bytes_per_cycle or np.inf, rates.minimum_wgmma_cycles or 0)
+
+
+def shape_of(experiment: Experiment) -> fa3.Shape:
+    """What the FlashAttention-3 programs of an experiment depend on."""
+    kernel, head_dim = experiment.kernel, experiment.llm.head_dim
+    consumer_rows = kernel.tile.query_rows // kernel.pipeline.consumer_warpgroups
+    bubble = softmax_cycles(experiment.gpu.alu, consumer_rows, kernel.tile.kv_rows, head_dim)
+    return fa3.Shape(kernel, head_dim, experiment.workload.dtype, bubble.total)
 
 
 def cluster_ctas(experiment: Experiment) -> int:
@@ -70,10 +118,8 @@ def kv_tiles(experiment: Experiment) -> np.ndarray:
     return -(-visible // tile.kv_rows)
 
 
-def grid_arrays(
-    experiment: Experiment, program_of_tiles: dict[int, int]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """CTAs in launch order (query tile fastest, then query head, then batch), tensor bases, row limits."""
+def grid_arrays(experiment: Experiment, program_of_tiles: dict[int, int]) -> tuple[np.ndarray, np.ndarray]:
+    """CTAs in launch order (query tile fastest, then query head, then batch), and their origins by tensor map."""
     work, tile = experiment.workload, experiment.kernel.tile
     tiles = query_tiles(experiment)
     batch, head, index = (
@@ -82,18 +128,14 @@ def grid_arrays(
             np.arange(work.batch), np.arange(experiment.heads_q), np.arange(tiles), indexing="ij"
         )
     )
-    row_bytes = experiment.llm.head_dim * experiment.precision_bytes
-    first_row = index * tile.query_rows
-    kv_head = head // (experiment.heads_q // experiment.heads_kv)
-    query = ((batch * work.seq_q + first_row) * experiment.heads_q + head) * row_bytes
-    keys = (batch * work.seq_kv * experiment.heads_kv + kv_head) * row_bytes
-    start = tensor_bases(experiment)
-    bases = np.stack([query, keys, keys, query], axis=1) + np.array(start, np.int64)
-    rows = np.stack([work.seq_q - first_row] * 4, axis=1)
-    rows[:, [fa3.MAP_K, fa3.MAP_V]] = work.seq_kv
+    origins = np.zeros((len(index), 4, opcodes.RANKS), np.int32)
+    origins[:, :, 1] = head[:, None]
+    origins[:, [fa3.MAP_K, fa3.MAP_V], 1] //= experiment.heads_q // experiment.heads_kv
+    origins[:, [fa3.MAP_Q, fa3.MAP_O], 2] = index[:, None] * tile.query_rows
+    origins[:, :, 3] = batch[:, None]
     ctas = np.zeros(len(index), dispatch.CTA)
     ctas["program"] = np.array([program_of_tiles[int(n)] for n in kv_tiles(experiment)])[index]
-    return ctas, bases.astype(np.int64), rows.astype(np.int64)
+    return ctas, origins
 
 
 def tensor_bases(experiment: Experiment) -> list[int]:
@@ -111,52 +153,41 @@ def tensor_bases(experiment: Experiment) -> list[int]:
     return bases
 
 
-def _programs(experiment: Experiment) -> tuple[np.ndarray, np.ndarray, dict[int, int]]:
-    """Encoded code, first and end instruction by program and role, and the program of each tile count."""
-    gpu, kernel, work = experiment.gpu, experiment.kernel, experiment.workload
-    consumer_rows = kernel.tile.query_rows // kernel.pipeline.consumer_warpgroups
-    bubble = softmax_cycles(gpu.alu, consumer_rows, kernel.tile.kv_rows, experiment.llm.head_dim)
-    rate = gpu.tensor_flop_per_cycle(work.dtype)
-    shape = fa3.Shape(kernel, experiment.llm.head_dim, work.dtype, rate, bubble.total)
-    parts: list[np.ndarray] = []
-    spans: list[list[tuple[int, int]]] = []
-    length = 0
-    counts = sorted({int(n) for n in kv_tiles(experiment)})
-    for tiles in counts:
-        spans.append([])
-        for program in fa3.roles(shape, tiles):
-            parts.append(program.encode())
-            spans[-1].append((length, length + len(parts[-1])))
-            length += len(parts[-1])
-    code = np.concatenate(parts).astype(opcodes.INSTRUCTION)
-    return code, np.array(spans, np.int32), {tiles: index for index, tiles in enumerate(counts)}
+def tensor_maps(experiment: Experiment) -> tuple[TensorMap, ...]:
+    """Q, K, V and O by element, head, row and batch; a box is one tile of one head."""
+    work, kernel = experiment.workload, experiment.kernel
+    head_dim, element = experiment.llm.head_dim, experiment.precision_bytes
+    start = tensor_bases(experiment)
+
+    def make(tensor: int, heads: int, rows: int, box_rows: int) -> TensorMap:
+        row = head_dim * element
+        dims = (head_dim, heads, rows, work.batch)
+        strides = (row, heads * row, rows * heads * row)
+        return TensorMap(fa3.MAP_NAMES[tensor], dims, strides, (head_dim, 1, box_rows, 1), element, start[tensor])
+
+    tile = kernel.tile
+    return (
+        make(fa3.MAP_Q, experiment.heads_q, work.seq_q, tile.query_rows),
+        make(fa3.MAP_K, experiment.heads_kv, work.seq_kv, tile.kv_rows),
+        make(fa3.MAP_V, experiment.heads_kv, work.seq_kv, tile.kv_rows),
+        make(fa3.MAP_O, experiment.heads_q, work.seq_q, tile.query_rows // kernel.pipeline.consumer_warpgroups),
+    )
 
 
-def _tma_config(experiment: Experiment, spec: TmaSpec) -> np.ndarray:
+def _tma_config(gpu: GpuSpec, spec: TmaSpec) -> np.ndarray:
     config = np.zeros(1, tma.CONFIG)
-    setup = spec.launch_latency_cycles + spec.tensor_map_setup_cycles
-    shift = experiment.gpu.l2.line_bytes.bit_length() - 1
-    config[0] = (setup, spec.lines_per_cycle, spec.inflight_lines, shift)
+    shift = gpu.l2.line_bytes.bit_length() - 1
+    setup = spec.tensor_map_setup_cycles
+    config[0] = (spec.launch_latency_cycles, setup, spec.lines_per_cycle, spec.inflight_lines, shift)
     return config
 
 
-def _tensor_maps(experiment: Experiment) -> np.ndarray:
-    tile, pipeline = experiment.kernel.tile, experiment.kernel.pipeline
-    row_bytes = experiment.llm.head_dim * experiment.precision_bytes
-    query_stride, kv_stride = experiment.heads_q * row_bytes, experiment.heads_kv * row_bytes
-    maps = np.zeros(4, tma.TENSOR_MAP)
-    maps[fa3.MAP_Q] = (query_stride, row_bytes, tile.query_rows)
-    maps[fa3.MAP_K] = maps[fa3.MAP_V] = (kv_stride, row_bytes, tile.kv_rows)
-    maps[fa3.MAP_O] = (query_stride, row_bytes, tile.query_rows // pipeline.consumer_warpgroups)
-    return maps
-
-
-def _memory(experiment: Experiment, hardware: Hardware, seed: int) -> path.Memory:
-    sms, share = experiment.gpu.sm.count, hardware.coalescer.sms
+def _memory(gpu: GpuSpec, hardware: Hardware, seed: int) -> path.Memory:
+    sms, share = gpu.sm.count, hardware.coalescer.sms
     units = -(-sms // share)
     unit = np.arange(sms, dtype=np.int64) // share if share > 1 else np.full(sms, -1, np.int64)
     return path.Memory(
-        l2.make_l2(l2_config(experiment.gpu, hardware.timing, seed)),
+        l2.make_l2(l2_config(gpu, hardware.timing, seed)),
         coalescer.make_table(units),
         unit,
         _partitions(sms, hardware.timing.partitions, seed),

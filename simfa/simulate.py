@@ -3,14 +3,17 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from presets.experiment import Experiment
 from presets.record import Result
-from simfa import launch, stats
+from presets.specs import GpuSpec
+from simfa import deadlock, launch, stats, trace_launch
 from simfa.engine import loop
 from simfa.engine.machine import Machine
+from simfa.trace.model import Trace
 
 NAME = "sim-fa"
 CHUNK_EVENTS = 1_000_000
@@ -48,17 +51,39 @@ def run(
     """
     observed = -1 if timeline_sm is None else timeline_sm
     machine = launch.build(experiment, seed, observed)
-    loop.begin(machine)
-    loop.advance(machine, 0)  # compiles, or loads the compiled loop, before the clock starts
-    started = time.perf_counter()
-    _finish(machine, progress, should_stop)
-    wall_s = time.perf_counter() - started
+    wall_s = _run(machine, progress, should_stop)
     seen = machine.observer.header[0]
     return Simulation(
         result=Result(NAME, **stats.derive(experiment, machine, wall_s), notes=_notes(int(seen["dropped"]))),
         spans=machine.observer.spans[: int(seen["count"])].copy(),
         timeline_sm=timeline_sm,
     )
+
+
+def run_trace(
+    trace: Trace,
+    gpu: GpuSpec,
+    seed: int = 0,
+    timeline_sm: int | None = None,
+    progress: Callable[[float], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
+) -> tuple[dict[str, Any], np.ndarray]:
+    """Simulate a trace; its record and the observed SM's spans. Otherwise as `run`."""
+    machine = trace_launch.build(trace, gpu, seed, -1 if timeline_sm is None else timeline_sm)
+    wall_s = _run(machine, progress, should_stop)
+    spans = machine.observer.spans[: int(machine.observer.header[0]["count"])].copy()
+    return stats.derive_trace(trace, gpu, machine, wall_s), spans
+
+
+def _run(
+    machine: Machine, progress: Callable[[float], None] | None, should_stop: Callable[[], bool] | None
+) -> float:
+    """Run a machine from cycle 0 to its end; seconds that it took."""
+    loop.begin(machine)
+    loop.advance(machine, 0)  # compiles, or loads the compiled loop, before the clock starts
+    started = time.perf_counter()
+    _finish(machine, progress, should_stop)
+    return time.perf_counter() - started
 
 
 def _notes(spans_dropped: int) -> tuple[str, ...]:
@@ -82,6 +107,6 @@ def _finish(
         if status == loop.RUNNING and should_stop is not None and should_stop():
             raise Cancelled
     if status == loop.DEADLOCKED:
-        raise SimulationError(f"deadlock at cycle {machine.queue.header[0]['now']:,}: no event is pending")
+        raise SimulationError(deadlock.report(machine))
     if status == loop.EXHAUSTED:
         raise SimulationError("the event queue overflowed; this is a bug in the simulator")

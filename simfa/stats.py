@@ -5,13 +5,16 @@ from typing import Any
 import numpy as np
 
 from presets.experiment import Experiment
+from presets.specs import GpuSpec
 from simfa import launch, ncu_names
-from simfa.engine import threads
+from simfa.engine import opcodes, threads
 from simfa.engine.machine import Machine
 from simfa.isa import NAME_OF
 from simfa.memory import l2
 from simfa.memory.dram import TICKS
+from simfa.trace.assemble import flop_of
 from simfa.trace.bubbles import softmax_cycles
+from simfa.trace.model import Trace
 
 IDEAL_TOLERANCE = 1.05  # traffic within 5 % of the compulsory bytes counts as the ideal regime
 SATURATED = 0.5  # below this share of its time no unit is called the bottleneck
@@ -19,15 +22,16 @@ REASON_NAMES = {
     **NAME_OF,
     threads.TMA_QUEUE_FULL: "TMA_QUEUE_FULL",
     threads.TENSOR_BUFFER_FULL: "TENSOR_BUFFER_FULL",
+    threads.GROUPS_FULL: "GROUPS_FULL",
 }
 
 
 def derive(experiment: Experiment, machine: Machine, wall_s: float) -> dict[str, Any]:
     """Fields of presets.record.Result, `estimator` aside."""
     cycles = int(machine.queue.header[0]["now"])
-    traffic = _traffic(experiment, machine)
-    shares = utilization(experiment, machine, cycles)
-    busiest = max(shares, key=lambda name: shares[name])
+    traffic = _traffic(experiment.gpu, machine)
+    shares = utilization(experiment.gpu, machine, cycles)
+    shares["mufu"] = mufu_cycles(experiment) / (experiment.gpu.sm.count * max(cycles, 1))
     return {
         "latency_s": cycles / experiment.gpu.sm.clock_hz,
         "flops": flops(experiment),
@@ -36,7 +40,7 @@ def derive(experiment: Experiment, machine: Machine, wall_s: float) -> dict[str,
         "dram_write_bytes": traffic["dram_write_bytes"],
         "regime": _regime(experiment, traffic),
         "waves": observed_waves(experiment, machine),
-        "bottleneck": busiest if shares[busiest] >= SATURATED else "latency",
+        "bottleneck": bottleneck(shares),
         "tensor_core_utilization": shares["tensor_cores"],
         "extra": {
             "cycles": cycles,
@@ -46,10 +50,46 @@ def derive(experiment: Experiment, machine: Machine, wall_s: float) -> dict[str,
             "coalesced_share": traffic["coalesced_share"],
             "mean_load_latency_cycles": traffic["mean_load_latency_cycles"],
             "utilization": shares,
-            "stall_cycles": stalls(machine),
+            "stall_cycles": stalls(machine, role_names(machine.state.stall_cycles.shape[0])),
             "ncu": ncu_names.metrics(experiment, machine),
         },
     }
+
+
+def derive_trace(trace: Trace, gpu: GpuSpec, machine: Machine, wall_s: float) -> dict[str, Any]:
+    """A flat record of a trace's run; FLOPs are those of its WGMMAs, a sparse one's as if dense."""
+    cycles = int(machine.queue.header[0]["now"])
+    traffic = _traffic(gpu, machine)
+    shares = utilization(gpu, machine, cycles)
+    del shares["mufu"]  # bubbles do not say what they compute
+    latency_s = cycles / gpu.sm.clock_hz
+    flops = trace_flops(trace)
+    return {
+        "gpu": gpu.name,
+        "estimator": "sim-fa",
+        "ctas": len(trace.ctas),
+        "cycles": cycles,
+        "latency_us": latency_s * 1e6,
+        "tflops": flops / latency_s / 1e12 if latency_s else None,
+        "flops": flops,
+        "l2_bytes": int(machine.engines.engines["requested_bytes"].sum()),
+        "dram_bytes": traffic["dram_read_bytes"] + traffic["dram_write_bytes"],
+        **traffic,
+        "bottleneck": bottleneck(shares),
+        "utilization": shares,
+        "stall_cycles": stalls(machine, thread_names(machine.state.stall_cycles.shape[0])),
+        "clock_mhz": gpu.sm.clock_hz / 1e6,
+        "wall_s": wall_s,
+    }
+
+
+def trace_flops(trace: Trace) -> int:
+    """FLOPs of all WGMMAs of all CTAs."""
+    of_program = {
+        name: sum(flop_of(row) for row in program.rows if row["opcode"] == opcodes.WGMMA)
+        for name, program in trace.programs.items()
+    }
+    return sum(of_program[name] for cta in trace.ctas for name in cta.programs)
 
 
 def flops(experiment: Experiment) -> int:
@@ -61,16 +101,22 @@ def flops(experiment: Experiment) -> int:
     return int(4 * work.batch * experiment.heads_q * experiment.llm.head_dim * (rows * valid).sum())
 
 
-def utilization(experiment: Experiment, machine: Machine, cycles: int) -> dict[str, float]:
+def bottleneck(shares: dict[str, float]) -> str:
+    """The busiest unit, or latency where none is saturated."""
+    busiest = max(shares, key=lambda name: shares[name])
+    return busiest if shares[busiest] >= SATURATED else "latency"
+
+
+def utilization(gpu: GpuSpec, machine: Machine, cycles: int) -> dict[str, float]:
     """Share of its time that each unit was busy, averaged over the units of its kind."""
     config = machine.memory.cache.config[0]
-    sm_cycles = experiment.gpu.sm.count * max(cycles, 1)
+    sm_cycles = gpu.sm.count * max(cycles, 1)
     channels = machine.memory.cache.channels
     lines = int(channels["reads"].sum() + channels["writes"].sum())
     served = int(machine.memory.cache.slices["accesses"].sum())
     return {
         "tensor_cores": float(machine.state.sms["tensor_busy"].sum() / sm_cycles),
-        "mufu": mufu_cycles(experiment) / sm_cycles,
+        "mufu": 0.0,
         "tma_inflight_lines": float(machine.engines.engines["full_cycles"].sum() / sm_cycles),
         "l2": served * int(config["slice_ticks"]) / TICKS / int(config["slices"]) / max(cycles, 1),
         "dram": lines * int(config["dram_line_ticks"]) / TICKS / len(channels) / max(cycles, 1),
@@ -88,7 +134,7 @@ def mufu_cycles(experiment: Experiment) -> int:
     return int(launch.kv_tiles(experiment).sum()) * heads * consumers * step.exp
 
 
-def stalls(machine: Machine) -> dict[str, dict[str, int]]:
+def stalls(machine: Machine, names: list[str]) -> dict[str, dict[str, int]]:
     """Cycles that warpgroups of each role stood stalled, by what they waited for, over the whole GPU."""
     table = machine.state.stall_cycles
     return {
@@ -97,13 +143,18 @@ def stalls(machine: Machine) -> dict[str, dict[str, int]]:
             for reason in range(table.shape[1])
             if table[index, reason]
         }
-        for index, role in enumerate(role_names(table.shape[0]))
+        for index, role in enumerate(names)
     }
 
 
 def role_names(count: int) -> list[str]:
     """Names of the roles of a CTA: one producer, then the consumers."""
     return ["producer", *(f"consumer {index}" for index in range(1, count))]
+
+
+def thread_names(count: int) -> list[str]:
+    """Names of the logical threads of a trace's CTAs, which may play any role."""
+    return [f"thread {index}" for index in range(count)]
 
 
 def observed_waves(experiment: Experiment, machine: Machine) -> int:
@@ -113,8 +164,8 @@ def observed_waves(experiment: Experiment, machine: Machine) -> int:
     return int(np.median([np.bincount(row).max() for row in slots]))
 
 
-def _traffic(experiment: Experiment, machine: Machine) -> dict[str, Any]:
-    line_bytes = experiment.gpu.l2.line_bytes
+def _traffic(gpu: GpuSpec, machine: Machine) -> dict[str, Any]:
+    line_bytes = gpu.l2.line_bytes
     engines, cache = machine.engines.engines, machine.memory.cache
     loads, stores = int(engines["load_lines"].sum()), int(engines["store_lines"].sum())
     served = int(cache.slices["accesses"].sum())

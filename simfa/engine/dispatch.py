@@ -9,31 +9,31 @@ from typing import NamedTuple
 import numpy as np
 
 from simfa.engine import threads
-from simfa.engine.jit import kernel
+from simfa.engine.jit import inlined_kernel, kernel
 
 CONFIG = np.dtype([("cluster", np.int64), ("next", np.int64), ("retired", np.int64)])
 CTA = np.dtype([("program", np.int32), ("slot", np.int32), ("start_cycle", np.int64), ("end_cycle", np.int64)])
 
 
 class Grid(NamedTuple):
-    """The launch: CTAs in order, their programs, tensor bases and row limits, and what runs where."""
+    """The launch: CTAs in order, their programs and places in the tensors, and what runs where."""
 
     config: np.ndarray
     ctas: np.ndarray
-    bases: np.ndarray  # per CTA and tensor map, bytes
-    row_limits: np.ndarray  # per CTA and tensor map, rows valid from the base on
-    programs: np.ndarray  # per program and role: first and end instruction
+    origins: np.ndarray  # per CTA, tensor map and dimension: what its coordinates are relative to
+    programs: np.ndarray  # per program and role: first and end instruction; equal where a role is empty
+    releasers: np.ndarray  # per program and stage: threads that release it
     running: np.ndarray  # CTA in each slot, or -1
-    unfinished: np.ndarray  # threads left in each slot
+    unfinished: np.ndarray  # threads and asynchronous operations left in each slot
     cluster_left: np.ndarray  # CTAs left of the cluster, kept at its first slot
 
 
 def make_grid(
     cluster: int,
     ctas: np.ndarray,
-    bases: np.ndarray,
-    row_limits: np.ndarray,
+    origins: np.ndarray,
     programs: np.ndarray,
+    releasers: np.ndarray,
     slots: int,
 ) -> Grid:
     """A launch that has not started; `slots` counts the CTA slots of the whole GPU."""
@@ -42,9 +42,9 @@ def make_grid(
     return Grid(
         config,
         ctas,
-        bases,
-        row_limits,
+        origins,
         programs,
+        releasers,
         np.full(slots, -1, np.int32),
         np.zeros(slots, np.int32),
         np.zeros(slots, np.int32),
@@ -79,37 +79,55 @@ def _launch(grid, state, queue, observer, slot, cta):
     roles = state.config[0]["roles"]
     program = grid.ctas[cta]["program"]
     grid.running[slot] = cta
-    grid.unfinished[slot] = roles
+    grid.unfinished[slot] = 0
     observer.cta[slot] = cta
     grid.ctas[cta]["slot"] = slot
     grid.ctas[cta]["start_cycle"] = queue.header[0]["now"]
-    state.named[slot, :] = 0
-    for stage in range(state.mbarriers.shape[1]):
-        state.mbarriers[slot, stage]["filled"] = 0
-        state.mbarriers[slot, stage]["loading"] = 0
-        state.mbarriers[slot, stage]["released"] = 0
+    _clear_barriers(state, slot, grid.releasers[program])
     for role in range(roles):
+        first, end = grid.programs[program, role]
+        if first == end:
+            continue
         thread = slot * roles + role
+        grid.unfinished[slot] += 1
         record = state.threads[thread]
-        record["pc"] = grid.programs[program, role, 0]
-        record["end"] = grid.programs[program, role, 1]
+        record["pc"] = first
+        record["end"] = end
         record["waits_for"] = threads.NOTHING
         record["stalled_at"] = -1
         record["age"] = cta * roles + role
-        record["wgmma_issued"] = record["wgmma_done"] = record["wgmma_groups"] = 0
-        record["store_issued"] = record["store_done"] = record["store_groups"] = 0
+        for kind in range(2):
+            ring = state.rings[thread, kind]
+            ring["oldest"] = ring["next"] = ring["commits"] = 0
         state.passed[thread, :] = 0
+        state.acquired[thread, :] = 0
         threads.make_ready(state, queue, thread)
 
 
 @kernel
-def thread_finished(grid, state, queue, observer, thread):
-    """Retire a thread; with its last thread the CTA, and with its last CTA the cluster, which is replaced."""
-    config = state.config[0]
-    slot = thread // config["roles"]
+def _clear_barriers(state, slot, releasers):
+    state.named[slot, :] = 0
+    state.phases[slot, :, :] = 0
+    for stage in range(state.mbarriers.shape[1]):
+        barrier = state.mbarriers[slot, stage]
+        barrier["filled"] = barrier["loading"] = barrier["released"] = 0
+        barrier["consumers"] = max(releasers[stage], 1)
+
+
+@inlined_kernel
+def finished(grid, state, queue, observer, slot):
+    """A thread or operation of a slot is done; with the last the CTA retires, and with its last CTA the cluster.
+
+    A CTA holds its slot until its TMA operations and WGMMAs are done too: their completions belong to it.
+    """
     grid.unfinished[slot] -= 1
-    if grid.unfinished[slot] > 0:
-        return
+    if grid.unfinished[slot] == 0:
+        _retire(grid, state, queue, observer, slot)
+
+
+@kernel
+def _retire(grid, state, queue, observer, slot):
+    config = state.config[0]
     grid.ctas[grid.running[slot]]["end_cycle"] = queue.header[0]["now"]
     grid.running[slot] = -1
     launch = grid.config[0]

@@ -2,14 +2,16 @@
 
 Order is total: by time, then by the order in which events entered their cycle's bucket. An event further away
 than the wheel is long waits in the last reachable bucket and is pushed on when that comes due. Times are SM
-cycles. Every queue is sized for the most events that can be pending; running out is a bug and is reported.
+cycles. Idle cycles are passed over; once none was busy for the length of the wheel, all pending events are beyond
+it, and the clock leaps to the earliest of them. Every queue is sized for the most events that can be pending;
+running out is a bug and is reported.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from simfa.engine.jit import inlined_kernel
+from simfa.engine.jit import inlined_kernel, kernel
 
 WHEEL = 4096  # cycles; a power of two
 
@@ -17,14 +19,22 @@ LINE_ARRIVED = 0  # argument: TMA operation
 GENERATE = 1  # argument: SM
 ISSUE = 2  # argument: SM
 WAKE = 3  # argument: thread
-TENSOR_DONE = 4  # argument: thread
+TENSOR_DONE = 4  # argument: thread and its group's place
 KINDS = 5
 KIND_SHIFT = 27
 ARGUMENT_MASK = (1 << KIND_SHIFT) - 1
 
 EVENT = np.dtype([("time", np.int64), ("next", np.int32), ("payload", np.int32)])
 BUCKET = np.dtype([("head", np.int32), ("tail", np.int32)])
-HEADER = np.dtype([("now", np.int64), ("pending", np.int64), ("free", np.int32), ("exhausted", np.int32)])
+HEADER = np.dtype(
+    [
+        ("now", np.int64),
+        ("busy_at", np.int64),  # last cycle in which an event was due
+        ("pending", np.int64),
+        ("free", np.int32),
+        ("exhausted", np.int32),
+    ]
+)
 
 
 class EventQueue(NamedTuple):
@@ -92,3 +102,43 @@ def pop_due(queue):
         header["free"] = node
         header["pending"] -= 1
         return queue.events[node]["payload"]
+
+
+@kernel
+def next_cycle(queue):
+    """Move the clock on to the next cycle that may have an event; something must be pending."""
+    header = queue.header[0]
+    if header["now"] - header["busy_at"] > WHEEL:
+        _leap(queue)
+        return
+    now = header["now"] + 1
+    limit = header["busy_at"] + WHEEL + 1
+    while now < limit and queue.buckets[now & (WHEEL - 1)]["head"] < 0:
+        now += 1
+    header["now"] = now
+
+
+@kernel
+def _leap(queue):
+    """Set the clock to the earliest pending event and sort all of them into the wheel anew, in wheel order."""
+    header = queue.header[0]
+    chain = -1
+    tail = -1
+    earliest = np.int64(2**62)
+    for offset in range(WHEEL):
+        bucket = queue.buckets[(header["now"] + offset) & (WHEEL - 1)]
+        node = bucket["head"]
+        while node >= 0:
+            earliest = min(earliest, queue.events[node]["time"])
+            if tail < 0:
+                chain = node
+            else:
+                queue.events[tail]["next"] = node
+            tail = node
+            node = queue.events[node]["next"]
+        bucket["head"] = bucket["tail"] = -1
+    header["now"] = header["busy_at"] = earliest
+    while chain >= 0:
+        node = chain
+        chain = queue.events[node]["next"]
+        _append(queue, node, queue.events[node]["time"], earliest)

@@ -1,13 +1,16 @@
-"""The warpgroup scheduler and the front end of an SM: one instruction per cycle (section 4.2, Algorithm 1).
+"""The warpgroup scheduler and the front end of an SM (section 4.2, Algorithm 1).
 
-Scheduling is greedy-then-oldest: the thread that issued last goes on until it stalls, sleeps or ends, then the
-oldest ready one takes over; once it has stalled it has no precedence over an older thread that wakes with it.
-Instructions issue in order; an unsatisfied wait stalls the thread with its program counter on it.
+Greedy-then-oldest: the thread that issued last goes on until it stalls, sleeps or ends, then the oldest ready one
+takes over; once it has stalled it has no precedence over an older thread that wakes with it. Loose round robin:
+the next ready thread after the one that issued last. Instructions issue in order, `issue_width` of them per cycle
+and SM but at most one per thread; an unsatisfied wait takes an issue slot, stalls the thread and leaves its program
+counter on the wait.
 """
 
-from simfa.engine import dispatch, events, probe, tensor_core, threads, tma
+from simfa.engine import dispatch, events, groups, probe, tensor_core, threads, tma
 from simfa.engine import opcodes as op
-from simfa.engine.jit import kernel
+from simfa.engine.groups import STORE_KIND, WGMMA_KIND
+from simfa.engine.jit import inlined_kernel, kernel
 
 ISSUED = 0
 STALLED = 1
@@ -16,47 +19,65 @@ ASLEEP = 2
 
 @kernel
 def issue(grid, state, engines, queue, observer, code, entries, sm):
-    """The SM's issue cycle: pick a ready thread, issue its next instruction."""
+    """The SM's issue cycle: pick ready threads, issue the next instruction of each."""
     now = queue.header[0]["now"]
     unit = state.sms[sm]
     unit["issue_at"] = -1
-    if unit["ready"] == 0:
-        return
-    thread = _select(state, sm)
-    config = state.config[0]
-    bit = 1 << (thread - sm * config["roles"] * config["slots_per_sm"])
-    unit["issued_at"] = now
-    unit["greedy"] = -1
-    unit["ready"] &= ~bit
-    record = state.threads[thread]
-    instruction = code[record["pc"]]
-    outcome = _execute(grid, state, engines, queue, observer, thread, instruction, entries)
-    if outcome != STALLED:
-        _account_stall(state, observer, sm, thread, instruction, now)
-        record["pc"] += 1
-        if outcome == ASLEEP:
-            events.push(queue, now + instruction["cycles"], events.WAKE, thread)
-        elif record["pc"] == record["end"]:
-            dispatch.thread_finished(grid, state, queue, observer, thread)
-        else:
-            unit["ready"] |= bit
-            unit["greedy"] = thread
+    held = 0  # threads that have had this cycle's turn
+    for _ in range(state.config[0]["issue_width"]):
+        if unit["ready"] & ~held == 0:
+            break
+        unit["issued_at"] = now
+        thread = _select(state, sm, unit["ready"] & ~held)
+        held |= 1 << (thread - sm * state.config[0]["roles"] * state.config[0]["slots_per_sm"])
+        _issue_one(grid, state, engines, queue, observer, code, entries, sm, thread)
     if unit["ready"] != 0 and unit["issue_at"] < 0:
         unit["issue_at"] = now + 1
         events.push(queue, now + 1, events.ISSUE, sm)
 
 
-@kernel
-def _select(state, sm):
-    """Greedy-then-oldest among the SM's ready threads."""
+@inlined_kernel
+def _issue_one(grid, state, engines, queue, observer, code, entries, sm, thread):
+    now = queue.header[0]["now"]
+    unit = state.sms[sm]
     config = state.config[0]
-    first = sm * config["roles"] * config["slots_per_sm"]
-    ready = state.sms[sm]["ready"]
+    bit = 1 << (thread - sm * config["roles"] * config["slots_per_sm"])
+    unit["greedy"] = -1
+    unit["last"] = thread
+    unit["ready"] &= ~bit
+    record = state.threads[thread]
+    instruction = code[record["pc"]]
+    outcome = _execute(grid, state, engines, queue, observer, thread, instruction, entries)
+    if outcome == STALLED:
+        return
+    _account_stall(state, observer, sm, thread, instruction, now)
+    record["pc"] += 1
+    if outcome == ASLEEP:
+        events.push(queue, now + instruction["cycles"], events.WAKE, thread)
+    elif record["pc"] == record["end"]:
+        dispatch.finished(grid, state, queue, observer, thread // config["roles"])
+    else:
+        unit["ready"] |= bit
+        unit["greedy"] = thread
+
+
+@kernel
+def _select(state, sm, ready):
+    """The thread among `ready` whose turn it is."""
+    config = state.config[0]
+    count = config["roles"] * config["slots_per_sm"]
+    first = sm * count
+    if config["scheduler"] == threads.LOOSE_ROUND_ROBIN:
+        after = state.sms[sm]["last"] - first + 1
+        for step in range(count):
+            offset = (after + step) % count
+            if (ready >> offset) & 1:
+                return first + offset
     greedy = state.sms[sm]["greedy"]
     if greedy >= first and (ready >> (greedy - first)) & 1:
         return greedy
     best = -1
-    for offset in range(config["roles"] * config["slots_per_sm"]):
+    for offset in range(count):
         thread = first + offset
         if (ready >> offset) & 1 and (best < 0 or state.threads[thread]["age"] < state.threads[best]["age"]):
             best = thread
@@ -77,7 +98,7 @@ def _account_stall(state, observer, sm, thread, instruction, now):
     reason = instruction["opcode"]
     if reason == op.WGMMA:
         reason = threads.TENSOR_BUFFER_FULL
-    elif reason in (op.TMA_TENSOR, op.TMA_STORE):
+    elif reason in (op.TMA_TENSOR, op.TMA_STORE, op.TMA_BULK, op.TMA_BULK_STORE):
         reason = threads.TMA_QUEUE_FULL
     state.stall_cycles[role, reason] += now - since
     operand = instruction["bid"] if reason == op.BAR_WAIT else instruction["sid"]
@@ -89,7 +110,7 @@ def woken(grid, state, queue, observer, thread):
     """A bubble is over."""
     record = state.threads[thread]
     if record["pc"] == record["end"]:
-        dispatch.thread_finished(grid, state, queue, observer, thread)
+        dispatch.finished(grid, state, queue, observer, thread // state.config[0]["roles"])
     else:
         threads.make_ready(state, queue, thread)
 
@@ -99,17 +120,22 @@ def _execute(grid, state, engines, queue, observer, thread, instruction, entries
     """One instruction of one thread; returns ISSUED, STALLED or ASLEEP."""
     opcode = instruction["opcode"]
     if opcode == op.WGMMA:
-        if tensor_core.issue(state, queue, observer, thread, instruction["cycles"], instruction["tag"], entries):
-            return ISSUED
-        return _stalled(state, queue, thread, threads.TENSOR_BUFFER_FULL, 0)
+        lacking = tensor_core.issue(state, queue, observer, thread, instruction, entries)
+        if lacking != threads.NOTHING:
+            return _stalled(state, queue, thread, lacking, 0)
+        grid.unfinished[thread // state.config[0]["roles"]] += 1
+        return ISSUED
     if opcode == op.WGMMA_COMMIT or opcode == op.TMA_COMMIT:
-        return _commit(state, thread, opcode)
+        kind = WGMMA_KIND if opcode == op.WGMMA_COMMIT else STORE_KIND
+        if groups.commit(state.rings, state.groups, thread, kind, instruction["gid"]):
+            return ISSUED
+        return _stalled(state, queue, thread, threads.GROUPS_FULL, 0)
     if opcode == op.WGMMA_WAIT or opcode == op.TMA_WAIT:
-        return _group_wait(state, queue, thread, opcode, instruction["count"])
-    if opcode == op.TMA_TENSOR or opcode == op.TMA_STORE:
-        return _tma(grid, state, engines, queue, observer, thread, instruction)
+        return _group_wait(state, queue, thread, instruction)
     if opcode == op.BUBBLES:
         return _bubbles(state, queue, observer, thread, instruction)
+    if opcode in (op.TMA_TENSOR, op.TMA_STORE, op.TMA_BULK, op.TMA_BULK_STORE):
+        return _tma(grid, state, engines, queue, thread, instruction)
     return _barrier(state, queue, thread, instruction)
 
 
@@ -120,42 +146,35 @@ def _stalled(state, queue, thread, reason, operand):
 
 
 @kernel
-def _commit(state, thread, opcode):
-    record = state.threads[thread]
-    if opcode == op.WGMMA_COMMIT:
-        state.marks[thread, 0, record["wgmma_groups"] % threads.GROUPS] = record["wgmma_issued"]
-        record["wgmma_groups"] += 1
-    else:
-        state.marks[thread, 1, record["store_groups"] % threads.GROUPS] = record["store_issued"]
-        record["store_groups"] += 1
-    return ISSUED
-
-
-@kernel
-def _group_wait(state, queue, thread, opcode, allowed):
-    record = state.threads[thread]
-    if opcode == op.WGMMA_WAIT:
-        if threads.group_done(record["wgmma_done"], record["wgmma_groups"], state.marks[thread, 0], allowed):
-            return ISSUED
-        return _stalled(state, queue, thread, opcode, allowed)
-    if threads.group_done(record["store_done"], record["store_groups"], state.marks[thread, 1], allowed):
+def _group_wait(state, queue, thread, instruction):
+    """Wait until at most `count` committed groups with ids up to `gid` are outstanding."""
+    opcode = instruction["opcode"]
+    kind = WGMMA_KIND if opcode == op.WGMMA_WAIT else STORE_KIND
+    left = groups.outstanding(state.rings, state.groups, thread, kind, instruction["gid"])
+    if left <= instruction["count"]:
         return ISSUED
-    return _stalled(state, queue, thread, opcode, 0)
+    state.threads[thread]["gid"] = instruction["gid"]
+    return _stalled(state, queue, thread, opcode, instruction["count"] if kind == WGMMA_KIND else 0)
 
 
 @kernel
-def _tma(grid, state, engines, queue, observer, thread, instruction):
+def _tma(grid, state, engines, queue, thread, instruction):
     if not tma.has_room(engines, threads.sm_of(state, thread)):
         return _stalled(state, queue, thread, threads.TMA_QUEUE_FULL, 0)
     slot = thread // state.config[0]["roles"]
-    cta = grid.running[slot]
-    if instruction["opcode"] == op.TMA_STORE:
-        state.threads[thread]["store_issued"] += 1
+    opcode, sid = instruction["opcode"], instruction["sid"]
+    place = 0
+    if opcode == op.TMA_STORE or opcode == op.TMA_BULK_STORE:
+        place = groups.join(state.rings, state.groups, thread, STORE_KIND, instruction["gid"])
+        if place < 0:
+            return _stalled(state, queue, thread, threads.GROUPS_FULL, 0)
     else:
-        state.mbarriers[slot, instruction["sid"]]["loading"] += 1
-    base = grid.bases[cta, instruction["map"]]
-    limit = grid.row_limits[cta, instruction["map"]]
-    tma.enqueue(engines, state, queue, thread, instruction, base, limit)
+        if instruction["phase"] >= state.mbarriers[slot, sid]["filled"] + threads.PHASES:
+            return _stalled(state, queue, thread, op.MB_WAIT, sid)
+        state.mbarriers[slot, sid]["loading"] += 1
+    grid.unfinished[slot] += 1
+    origins = grid.origins[grid.running[slot]]
+    tma.enqueue(engines, state, queue, thread, instruction, place, origins)
     return ISSUED
 
 
@@ -188,12 +207,20 @@ def _barrier(state, queue, thread, instruction):
             return _stalled(state, queue, thread, opcode, bid)
         state.named[slot, bid] -= instruction["count"]
         return ISSUED
+    return _stage_wait(state, queue, thread, slot, opcode, sid)
+
+
+@kernel
+def _stage_wait(state, queue, thread, slot, opcode, sid):
+    """The n-th MB_WAIT of a thread needs n fillings; its n-th ACQUIRE_STAGE n - 1 releases by every consumer."""
     barrier = state.mbarriers[slot, sid]
-    passed = state.passed[thread, sid]
-    satisfied = barrier["filled"] > passed
     if opcode == op.ACQUIRE_STAGE:
-        satisfied = barrier["released"] >= passed * state.config[0]["consumers"]
-    if not satisfied:
+        before = state.acquired[thread, sid]
+        if barrier["released"] < before * barrier["consumers"]:
+            return _stalled(state, queue, thread, opcode, sid)
+        state.acquired[thread, sid] = before + 1
+        return ISSUED
+    if barrier["filled"] <= state.passed[thread, sid]:
         return _stalled(state, queue, thread, opcode, sid)
-    state.passed[thread, sid] = passed + 1
+    state.passed[thread, sid] += 1
     return ISSUED

@@ -1,6 +1,7 @@
 """The main loop: cycle by cycle, every due event to the component it concerns (Algorithm 1, event-driven)."""
 
 from simfa.engine import dispatch, events, frontend, tensor_core, tma
+from simfa.engine.groups import GROUPS
 from simfa.engine.jit import kernel
 
 RUNNING = 0
@@ -29,23 +30,26 @@ def advance(machine, budget):
                 return EXHAUSTED
             if header["pending"] == 0:
                 return FINISHED if grid.config[0]["retired"] == grid.ctas.shape[0] else DEADLOCKED
-            header["now"] += 1
+            events.next_cycle(queue)
             continue
         handled += 1
+        header["busy_at"] = header["now"]
         kind = payload >> events.KIND_SHIFT
         argument = payload & events.ARGUMENT_MASK
         if kind == events.LINE_ARRIVED or kind == events.GENERATE:
             sm = argument
             if kind == events.LINE_ARRIVED:
                 sm = argument // tma.QUEUE
-                tma.line_arrived(engines, state, queue, observer, argument)
+                tma.line_arrived(grid, engines, state, queue, observer, argument)
             else:
                 engines.engines[sm]["generate_at"] = -1
-            tma.generate(engines, state, memory, queue, observer, sm)
+            tma.generate(grid, engines, state, memory, queue, observer, sm)
         elif kind == events.ISSUE:
             frontend.issue(grid, state, engines, queue, observer, code, entries, argument)
         elif kind == events.TENSOR_DONE:
-            tensor_core.done(state, queue, argument)
+            thread = argument // GROUPS
+            tensor_core.done(state, queue, thread, argument % GROUPS)
+            dispatch.finished(grid, state, queue, observer, thread // state.config[0]["roles"])
         else:
             frontend.woken(grid, state, queue, observer, argument)
     return RUNNING

@@ -4,41 +4,45 @@ A WGMMA occupies the pipe for its whole time (N/2 cycles for m64nNk16), so it co
 It leaves the issue buffer on completion; a full buffer stalls the issuing warpgroup.
 """
 
-from simfa.engine import events, probe, threads
+from simfa.engine import events, groups, probe, threads
+from simfa.engine.groups import GROUPS, WGMMA_KIND
 from simfa.engine.jit import kernel
 from simfa.engine.opcodes import WGMMA, WGMMA_WAIT
 
 
 @kernel
-def issue(state, queue, observer, thread, cycles, tag, entries):
-    """Put one WGMMA into the buffer; False if the buffer of `entries` is full."""
+def issue(state, queue, observer, thread, instruction, entries):
+    """Put one WGMMA into the buffer of `entries`; returns what it must wait for, or NOTHING."""
     sm = threads.sm_of(state, thread)
     unit = state.sms[sm]
     if unit["buffer"] >= entries:
-        return False
-    now = queue.header[0]["now"]
-    start = max(now, unit["tensor_free"])
+        return threads.TENSOR_BUFFER_FULL
+    place = groups.join(state.rings, state.groups, thread, WGMMA_KIND, instruction["gid"])
+    if place < 0:
+        return threads.GROUPS_FULL
+    start = max(queue.header[0]["now"], unit["tensor_free"])
+    end = start + instruction["cycles"]
     unit["buffer"] += 1
-    unit["tensor_free"] = start + cycles
-    unit["tensor_busy"] += cycles
+    unit["tensor_free"] = end
+    unit["tensor_busy"] += instruction["cycles"]
     roles = state.config[0]["roles"]
     slot = thread // roles
-    probe.record(observer, sm, slot, roles, WGMMA, tag, thread - slot * roles, start, start + cycles)
-    state.threads[thread]["wgmma_issued"] += 1
-    events.push(queue, start + cycles, events.TENSOR_DONE, thread)
-    return True
+    probe.record(observer, sm, slot, roles, WGMMA, instruction["tag"], thread - slot * roles, start, end)
+    events.push(queue, end, events.TENSOR_DONE, thread * GROUPS + place)
+    return threads.NOTHING
 
 
 @kernel
-def done(state, queue, thread):
+def done(state, queue, thread, place):
     """A WGMMA of `thread` has completed: wake its waits, and whoever waits for room in the buffer."""
     record = state.threads[thread]
-    record["wgmma_done"] += 1
+    groups.finish(state.rings, state.groups, thread, WGMMA_KIND, place)
     sm = threads.sm_of(state, thread)
     state.sms[sm]["buffer"] -= 1
     if record["waits_for"] == WGMMA_WAIT:
-        allowed = record["operand"]
-        if threads.group_done(record["wgmma_done"], record["wgmma_groups"], state.marks[thread, 0], allowed):
+        left = groups.outstanding(state.rings, state.groups, thread, WGMMA_KIND, record["gid"])
+        if left <= record["operand"]:
             record["waits_for"] = threads.NOTHING
             threads.make_ready(state, queue, thread)
+    threads.wake_thread(state, queue, thread, threads.GROUPS_FULL)
     threads.wake_sm(state, queue, sm, threads.TENSOR_BUFFER_FULL)

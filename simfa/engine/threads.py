@@ -9,42 +9,56 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simfa.engine import events
-from simfa.engine.jit import kernel
-from simfa.engine.opcodes import OPCODES
+from simfa.engine import events, groups
+from simfa.engine.jit import inlined_kernel, kernel
+from simfa.engine.opcodes import MB_WAIT, OPCODES
 
 STAGES = 32  # mbarriers of one CTA
 NAMED_BARRIERS = 16  # as on hardware
-GROUPS = 16  # committed groups that one thread may have outstanding
+PHASES = 4  # fillings of one stage that can have loads under way; a power of two
 NOTHING = -1
 TMA_QUEUE_FULL = OPCODES  # wait reasons beyond the wait instructions themselves
 TENSOR_BUFFER_FULL = OPCODES + 1
-REASONS = OPCODES + 2
+GROUPS_FULL = OPCODES + 2
+REASONS = OPCODES + 3
+SCHEDULERS = ("gto", "lrr")
+GREEDY_THEN_OLDEST, LOOSE_ROUND_ROBIN = 0, 1
 
-CONFIG = np.dtype([("roles", np.int64), ("slots_per_sm", np.int64), ("consumers", np.int64), ("sms", np.int64)])
+CONFIG = np.dtype(
+    [
+        ("roles", np.int64),
+        ("slots_per_sm", np.int64),
+        ("sms", np.int64),
+        ("scheduler", np.int64),
+        ("issue_width", np.int64),  # instructions that an SM issues per cycle, at most one per thread
+    ]
+)
 THREAD = np.dtype(
     [
         ("pc", np.int32),
         ("end", np.int32),
         ("waits_for", np.int32),  # opcode or reason, or NOTHING
-        ("operand", np.int32),  # sid, bid or group mark it waits for
+        ("operand", np.int32),  # sid, bid or number of groups it waits for
+        ("gid", np.int32),  # of a group wait
         ("stalled_at", np.int64),
         ("age", np.int64),  # dispatch order, for greedy-then-oldest
-        ("wgmma_issued", np.int64),
-        ("wgmma_done", np.int64),
-        ("wgmma_groups", np.int64),
-        ("store_issued", np.int64),
-        ("store_done", np.int64),
-        ("store_groups", np.int64),
     ]
 )
-MBARRIER = np.dtype([("filled", np.int64), ("loading", np.int64), ("released", np.int64)])
+MBARRIER = np.dtype(
+    [
+        ("filled", np.int64),  # phases complete
+        ("loading", np.int64),  # loads under way
+        ("released", np.int64),
+        ("consumers", np.int64),  # threads of the CTA that release the stage
+    ]
+)
 SM = np.dtype(
     [
         ("ready", np.int64),  # bit per thread of the SM
         ("issue_at", np.int64),  # cycle of the pending ISSUE event, or -1
         ("issued_at", np.int64),  # last cycle in which an instruction issued
         ("greedy", np.int64),  # the thread that issued last and can go on, or -1
+        ("last", np.int64),  # the thread that issued last, for round robin
         ("buffer", np.int32),  # WGMMAs in the tensor core's issue buffer
         ("unfinished", np.int32),
         ("tensor_free", np.int64),
@@ -58,29 +72,35 @@ class Threads(NamedTuple):
 
     config: np.ndarray
     threads: np.ndarray
-    passed: np.ndarray  # per thread and stage: waits passed (acquisitions, for a producer)
-    marks: np.ndarray  # per thread: issue count at each commit, WGMMA in row 0, stores in row 1
+    passed: np.ndarray  # per thread and stage: MB_WAITs passed
+    acquired: np.ndarray  # per thread and stage: ACQUIRE_STAGEs passed
+    rings: np.ndarray  # per thread and kind of group: groups.RING
+    groups: np.ndarray  # per thread and kind: groups.GROUP
     mbarriers: np.ndarray  # per CTA slot and stage
+    phases: np.ndarray  # per CTA slot, stage and phase: loads done; -1 when all are
     named: np.ndarray  # per CTA slot and named barrier: arrivals not yet consumed
     sms: np.ndarray
     stall_cycles: np.ndarray  # per role and reason
 
 
-def make_threads(sms: int, slots_per_sm: int, roles: int) -> Threads:
-    """Empty slots for `roles` warpgroups per CTA; role 0 produces, the others consume."""
+def make_threads(sms: int, slots_per_sm: int, roles: int, scheduler: str = "gto", issue_width: int = 1) -> Threads:
+    """Empty slots for up to `roles` warpgroups per CTA."""
     slots = sms * slots_per_sm
     config = np.zeros(1, CONFIG)
-    config[0] = (roles, slots_per_sm, roles - 1, sms)
+    config[0] = (roles, slots_per_sm, sms, SCHEDULERS.index(scheduler), issue_width)
     threads = np.zeros(slots * roles, THREAD)
     threads["waits_for"] = NOTHING
     state = np.zeros(sms, SM)
-    state["issue_at"] = state["issued_at"] = state["greedy"] = -1
+    state["issue_at"] = state["issued_at"] = state["greedy"] = state["last"] = -1
     return Threads(
         config,
         threads,
         np.zeros((slots * roles, STAGES), np.int64),
-        np.zeros((slots * roles, 2, GROUPS), np.int64),
+        np.zeros((slots * roles, STAGES), np.int64),
+        np.zeros((slots * roles, 2), groups.RING),
+        np.zeros((slots * roles, 2, groups.GROUPS), groups.GROUP),
         np.zeros((slots, STAGES), MBARRIER),
+        np.zeros((slots, STAGES, PHASES), np.int32),
         np.zeros((slots, NAMED_BARRIERS), np.int64),
         state,
         np.zeros((roles, REASONS), np.int64),
@@ -140,8 +160,27 @@ def wake_sm(state, queue, sm, reason):
             make_ready(state, queue, thread)
 
 
+@inlined_kernel
+def wake_thread(state, queue, thread, reason):
+    """Wake one thread if it waits for `reason`."""
+    record = state.threads[thread]
+    if record["waits_for"] == reason:
+        record["waits_for"] = NOTHING
+        make_ready(state, queue, thread)
+
+
 @kernel
-def group_done(done, groups, marks, allowed):
-    """Whether at most `allowed` of a thread's committed groups are outstanding; groups finish in order."""
-    oldest_needed = groups - allowed - 1
-    return oldest_needed < 0 or done >= marks[oldest_needed % GROUPS]
+def load_done(state, queue, slot, sid, phase, expected):
+    """One load of a stage's phase is done; with its last load the phase fills, after all phases before it."""
+    barrier = state.mbarriers[slot, sid]
+    phases = state.phases[slot, sid]
+    barrier["loading"] -= 1
+    place = phase & (PHASES - 1)
+    phases[place] += 1
+    if phases[place] < expected:
+        return
+    phases[place] = -1
+    while phases[barrier["filled"] & (PHASES - 1)] < 0:
+        phases[barrier["filled"] & (PHASES - 1)] = 0
+        barrier["filled"] += 1
+        wake_slot(state, queue, slot, MB_WAIT, sid)

@@ -13,9 +13,13 @@ import numpy as np
 
 from simfa import simulate, stats
 from simfa.engine import dispatch, events, loop, machine, probe, threads, tma
+from simfa.engine.opcodes import RANKS
 from simfa.isa import Program
 from simfa.memory import coalescer, hashing, l2, path, remote_copy
 from simfa.memory.dram import TICKS
+from simfa.trace import tensor_map
+from simfa.trace.assemble import assemble
+from simfa.trace.tensor_map import TensorMap
 
 LINE = 128
 SETUP = 40 + 130  # launch and TensorMap setup (section 4.3)
@@ -29,10 +33,13 @@ class Tiny:
     sms: int = 1
     slots_per_sm: int = 1
     cluster: int = 1
-    setup_cycles: int = SETUP
+    launch_cycles: int = 40
+    setup_cycles: int = 130
     lines_per_cycle: int = 2
     inflight_lines: int = 64
     issue_buffer_entries: int = 16
+    scheduler: str = "gto"
+    issue_width: int = 1
     near_cycles: int = 258
     far_cycles: int = 258
     partitions: int = 1
@@ -51,8 +58,11 @@ class Tiny:
     sms_per_coalescer: int = 1
 
 
+ROWS = 10**6  # of every Box's tensor, unless limits say otherwise
+
+
 class Box(NamedTuple):
-    """One tensor map: rows of `row_bytes`, `stride_bytes` apart, `rows` of them in a box."""
+    """One tensor map in two dimensions: rows of `row_bytes`, `stride_bytes` apart, `rows` of them in a box."""
 
     stride_bytes: int
     row_bytes: int
@@ -103,12 +113,23 @@ class Outcome:
 
 
 def program(*lines: str) -> Program:
-    """A program from lines like `TMA_TENSOR map=0 row=0 sid=1`; `3 * WGMMA cycles=64` repeats."""
+    """A program from lines like `TMA_TENSOR map=0 row=0 sid=1`; `3 * WGMMA cycles=64` repeats.
+
+    `row=r` stands for the box that begins with row r of a Box, `at=5,0,-1` for its first coordinates. Operands
+    left out are those of the table; the group of a wait is any (all groups) unless given.
+    """
     written = Program()
     for line in lines:
         times, _, rest = line.rpartition(" * ")
         name, *operands = rest.split()
-        values = {key: int(value) for key, value in (operand.split("=") for operand in operands)}
+        values: dict[str, Any] = dict(operand.split("=") for operand in operands)
+        values = {key: value if key in ("at", "mode", "dtype") else int(value) for key, value in values.items()}
+        if "row" in values:
+            values["gmem"] = (0, values.pop("row"))
+        if "at" in values:
+            values["gmem"] = tuple(map(int, values.pop("at").split(",")))
+        if name in ("WGMMA_WAIT", "TMA_WAIT"):
+            values.setdefault("gid", 1000)
         for _ in range(int(times or 1)):
             written.emit(name, **values)
     return written
@@ -122,38 +143,52 @@ def lines(count: int) -> Box:
 def build(
     gpu: Tiny,
     roles: Sequence[Program],
-    maps: Sequence[Box] = (Box(LINE, LINE, 1),),
+    maps: Sequence[Box | TensorMap] = (Box(LINE, LINE, 1),),
     ctas: int = 1,
     bases: Any = None,
     limits: Any = None,
 ) -> machine.Machine:
-    """A machine at cycle 0: every CTA runs `roles`; bases (bytes) and row limits by CTA and map."""
-    code, spans = [], []
-    for role in roles:
-        first = sum(map(len, code))
-        code.append(role.encode())
-        spans.append((first, first + len(code[-1])))
-    slots = gpu.sms * gpu.slots_per_sm
+    """A machine at cycle 0: every CTA runs `roles`; bases (bytes) and row limits of Boxes by CTA and map."""
+    tensors = [box if isinstance(box, TensorMap) else tensor_of(box) for box in maps]
+    code = assemble([roles], tensors, None)
     engine = np.zeros(1, tma.CONFIG)
-    engine[0] = (gpu.setup_cycles, gpu.lines_per_cycle, gpu.inflight_lines, LINE.bit_length() - 1)
-    shape = (ctas, len(maps))
-    every = np.broadcast_to(np.asarray(0 if bases is None else bases, np.int64), shape).copy()
-    rows = np.broadcast_to(np.asarray(10**6 if limits is None else limits, np.int64), shape).copy()
+    shift = LINE.bit_length() - 1
+    engine[0] = (gpu.launch_cycles, gpu.setup_cycles, gpu.lines_per_cycle, gpu.inflight_lines, shift)
+    slots = gpu.sms * gpu.slots_per_sm
     capacity = machine.event_capacity(
         gpu.sms, len(roles) * gpu.slots_per_sm, gpu.inflight_lines, gpu.issue_buffer_entries
     )
+    places = origins(maps, ctas, bases, limits)
+    grid = dispatch.make_grid(gpu.cluster, np.zeros(ctas, dispatch.CTA), places, code.spans, code.releasers, slots)
     return machine.Machine(
-        dispatch.make_grid(
-            gpu.cluster, np.zeros(ctas, dispatch.CTA), every, rows, np.array([spans], np.int32), slots
-        ),
-        threads.make_threads(gpu.sms, gpu.slots_per_sm, len(roles)),
-        tma.make_tma(gpu.sms, engine, np.array([tuple(box) for box in maps], tma.TENSOR_MAP)),
+        grid,
+        threads.make_threads(gpu.sms, gpu.slots_per_sm, len(roles), gpu.scheduler, gpu.issue_width),
+        tma.make_tma(gpu.sms, engine, *tensor_map.encode(tuple(tensors)), code.starts),
         memory(gpu),
         events.make_queue(capacity),
         probe.make_probe(0, 10_000, slots),
-        np.concatenate(code),
+        code.instructions,
         gpu.issue_buffer_entries,
     )
+
+
+def tensor_of(box: Box) -> TensorMap:
+    """A Box as a tensor map of bytes. A third dimension of stride 1 moves it to any address."""
+    dims, strides = (box.row_bytes, ROWS, 2**40), (box.stride_bytes, 1)
+    return TensorMap("box", dims, strides, (box.row_bytes, box.rows, 1), 1, -ROWS * box.stride_bytes)
+
+
+def origins(maps: Sequence[Box | TensorMap], ctas: int, bases: Any, limits: Any) -> Any:
+    """Origins that put the rows of each CTA's Box from its base on, and leave `limit` rows of the tensor."""
+    shape = (ctas, len(maps))
+    base = np.broadcast_to(np.asarray(0 if bases is None else bases, np.int64), shape)
+    rows = np.broadcast_to(np.asarray(ROWS if limits is None else limits, np.int64), shape)
+    found = np.zeros((*shape, RANKS), np.int64)
+    for index, box in enumerate(maps):
+        if isinstance(box, Box):
+            found[:, index, 1] = ROWS - rows[:, index]
+            found[:, index, 2] = base[:, index] + rows[:, index] * box.stride_bytes
+    return found
 
 
 def memory(gpu: Tiny) -> path.Memory:

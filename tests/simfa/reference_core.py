@@ -10,6 +10,7 @@ from typing import Any
 
 from simfa.engine import opcodes as op
 from simfa.isa import NAME_OF, Program
+from simfa.trace.assemble import fillings
 
 FULL = "TENSOR_BUFFER_FULL"
 
@@ -21,17 +22,20 @@ class Thread:
     role: int
     slot: int
     age: int
-    code: list[dict[str, int]]
+    code: list[dict[str, Any]]
+    fills: list[tuple[int, int]]  # by instruction: a load's phase, and how many loads the phase takes
     pc: int = 0
     state: str = "ready"  # ready, stalled, asleep, ended
     registered: tuple[str, int] = ("", 0)
+    gid: int = 0
     stalled_at: int = -1
     asleep_until: int = -1
     passed: dict[int, int] = field(default_factory=dict)
-    wgmma: list[Any] = field(default_factory=list)  # groups in order: each a list of [done] flags
+    acquired: dict[int, int] = field(default_factory=dict)
+    wgmma: list[Any] = field(default_factory=list)  # groups in order of commit: (gid, list of [done] flags)
     stores: list[Any] = field(default_factory=list)
-    open_wgmma: list[Any] = field(default_factory=list)
-    open_stores: list[Any] = field(default_factory=list)
+    open_wgmma: dict[int, list[Any]] = field(default_factory=dict)
+    open_stores: dict[int, list[Any]] = field(default_factory=dict)
 
 
 @dataclass(eq=False)
@@ -41,7 +45,8 @@ class Cta:
     number: int
     threads: list[Thread]
     filled: dict[int, int] = field(default_factory=dict)
-    loading: dict[int, int] = field(default_factory=dict)
+    loaded: dict[tuple[int, int], int] = field(default_factory=dict)  # stage, phase: loads still to be done
+    operations: int = 0  # WGMMAs and TMA operations under way
     released: dict[int, int] = field(default_factory=dict)
     arrivals: dict[int, int] = field(default_factory=dict)
 
@@ -56,6 +61,7 @@ class Operation:
     left: int
     sid: int
     flag: list[bool] | None  # of a store: becomes [True] on completion
+    fill: tuple[int, int] = (0, 0)
     outstanding: int = 0
 
 
@@ -67,6 +73,7 @@ class ReferenceSm:
         self.slots: list[Cta | None] = [None] * gpu.slots_per_sm
         self.now = 0
         self.greedy: Thread | None = None
+        self.last = (0, -1)  # slot and role that issued last
         self.tensor_free = 0
         self.buffer: list[tuple[int, Thread, list[bool]]] = []
         self.operations: list[Operation] = []
@@ -100,17 +107,29 @@ class ReferenceSm:
         if self.waiting:
             number = self.waiting.pop(0)
             count = len(self.roles)
-            threads = [Thread(r, slot, number * count + r, code.rows) for r, code in enumerate(self.roles)]
+            fills = fillings(self.roles)
+            threads = [
+                Thread(r, slot, number * count + r, code.rows, fills[r]) for r, code in enumerate(self.roles)
+            ]
             self.slots[slot] = Cta(number, threads)
             self.starts[number] = self.now
 
     def _end(self, thread: Thread) -> None:
         thread.state = "ended"
-        cta = self.slots[thread.slot]
+        self._retire(thread.slot)
+
+    def _retire(self, slot: int) -> None:
+        cta = self.slots[slot]
         assert cta is not None
-        if all(other.state == "ended" for other in cta.threads):
+        if cta.operations == 0 and all(thread.state == "ended" for thread in cta.threads):
             self.ends[cta.number] = self.now
-            self._dispatch(thread.slot)
+            self._dispatch(slot)
+
+    def _operation_ended(self, slot: int) -> None:
+        cta = self.slots[slot]
+        assert cta is not None
+        cta.operations -= 1
+        self._retire(slot)
 
     def _signal(self, what: str, operand: int = 0, slot: int | None = None) -> None:
         for thread in self._threads():
@@ -123,9 +142,10 @@ class ReferenceSm:
             entry[2][0] = True
             thread = entry[1]
             waits = thread.state == "stalled" and thread.registered[0] == "WGMMA_WAIT"
-            if waits and self._groups_left(thread.wgmma) <= thread.registered[1]:
+            if waits and self._groups_left(thread.wgmma, thread.gid) <= thread.registered[1]:
                 thread.state = "ready"
             self._signal(FULL)
+            self._operation_ended(thread.slot)
         for line in [line for line in self.lines if line[0] == self.now]:
             self.lines.remove(line)
             line[1].outstanding -= 1
@@ -143,11 +163,13 @@ class ReferenceSm:
         if operation.flag is not None:
             operation.flag[0] = True
             self._signal("TMA_WAIT", 0, slot)
-            return
-        cta.loading[operation.sid] -= 1
-        if cta.loading[operation.sid] == 0:
-            cta.filled[operation.sid] = cta.filled.get(operation.sid, 0) + 1
-            self._signal("MB_WAIT", operation.sid, slot)
+        else:
+            sid, (phase, expected) = operation.sid, operation.fill
+            cta.loaded[sid, phase] = cta.loaded.get((sid, phase), expected) - 1
+            while cta.loaded.get((sid, cta.filled.get(sid, 0))) == 0:
+                cta.filled[sid] = cta.filled.get(sid, 0) + 1
+                self._signal("MB_WAIT", sid, slot)
+        self._operation_ended(slot)
 
     def _generate(self) -> None:
         for _ in range(self.gpu.lines_per_cycle):
@@ -159,12 +181,25 @@ class ReferenceSm:
             self.lines.append((self.now + self.gpu.near_cycles, head))
 
     def _issue(self) -> None:
-        ready = [thread for thread in self._threads() if thread.state == "ready"]
-        if not ready:
-            return
-        thread = self.greedy if self.greedy in ready else min(ready, key=lambda t: t.age)
-        assert thread is not None
+        had: list[Thread] = []
+        for _ in range(self.gpu.issue_width):
+            ready = [thread for thread in self._threads() if thread.state == "ready" and thread not in had]
+            if not ready:
+                return
+            had.append(self._turn(ready))
+            self._issue_one(had[-1])
+
+    def _turn(self, ready: list[Thread]) -> Thread:
+        if self.gpu.scheduler == "lrr":
+            count = len(self.roles)
+            slot, role = self.last
+            after = slot * count + role + 1
+            return min(ready, key=lambda t: (t.slot * count + t.role - after) % (count * len(self.slots)))
+        return self.greedy if self.greedy in ready else min(ready, key=lambda t: t.age)
+
+    def _issue_one(self, thread: Thread) -> None:
         self.greedy = None
+        self.last = (thread.slot, thread.role)
         row = thread.code[thread.pc]
         reason = self._blocked_by(thread, row)
         if reason is not None:
@@ -173,6 +208,7 @@ class ReferenceSm:
             return
         if thread.stalled_at >= 0:
             name = FULL if row["opcode"] == op.WGMMA else NAME_OF[row["opcode"]]
+            name = "TMA_QUEUE_FULL" if row["opcode"] in op.LOADS else name
             key = (thread.role, name)
             self.stalls[key] = self.stalls.get(key, 0) + self.now - thread.stalled_at
             thread.stalled_at = -1
@@ -184,8 +220,9 @@ class ReferenceSm:
             self.greedy = thread
 
     @staticmethod
-    def _groups_left(groups: list[Any]) -> int:
-        """Committed groups outstanding; a group is done when all before it are."""
+    def _groups_left(committed: list[Any], gid: int) -> int:
+        """Committed groups with ids up to `gid` outstanding; a group is done when all before it are."""
+        groups = [flags for number, flags in committed if number <= gid]
         done = 0
         while done < len(groups) and all(flag[0] for flag in groups[done]):
             done += 1
@@ -197,14 +234,23 @@ class ReferenceSm:
         assert cta is not None
         name = NAME_OF[row["opcode"]]
         sid = row.get("sid", 0)
-        passed = thread.passed.get(sid, 0)
-        consumers = len(self.roles) - 1
+        passed, acquired = thread.passed.get(sid, 0), thread.acquired.get(sid, 0)
+        consumers = sum(
+            (op.RELEASE_STAGE, sid) in {(r["opcode"], r.get("sid")) for r in p.rows} for p in self.roles
+        )
+        gid, count = row.get("gid", 0), row.get("count", 0)
+        phase = thread.fills[thread.pc][0]
+        early = row["opcode"] in op.LOADS and phase >= cta.filled.get(sid, 0) + 4
+        if name in ("WGMMA_WAIT", "TMA_WAIT"):
+            thread.gid = gid
         waits = {
             "WGMMA": (len(self.buffer) >= self.gpu.issue_buffer_entries, FULL, 0),
-            "WGMMA_WAIT": (self._groups_left(thread.wgmma) > row.get("count", 0), name, row.get("count", 0)),
-            "TMA_WAIT": (self._groups_left(thread.stores) > row.get("count", 0), name, 0),
+            "WGMMA_WAIT": (self._groups_left(thread.wgmma, gid) > count, name, count),
+            "TMA_WAIT": (self._groups_left(thread.stores, gid) > count, name, 0),
+            "TMA_TENSOR": (early, "MB_WAIT", sid),
+            "TMA_BULK": (early, "MB_WAIT", sid),
             "MB_WAIT": (cta.filled.get(sid, 0) <= passed, name, sid),
-            "ACQUIRE_STAGE": (cta.released.get(sid, 0) < passed * consumers, name, sid),
+            "ACQUIRE_STAGE": (cta.released.get(sid, 0) < acquired * max(consumers, 1), name, sid),
             "BAR_WAIT": (cta.arrivals.get(row.get("bid", 0), 0) < row.get("count", 0), name, row.get("bid", 0)),
         }
         blocked, what, operand = waits.get(name, (False, "", 0))
@@ -218,15 +264,14 @@ class ReferenceSm:
             self.tensor_free = max(self.now, self.tensor_free) + row["cycles"]
             flag = [False]
             self.buffer.append((self.tensor_free, thread, flag))
-            thread.open_wgmma.append(flag)
+            thread.open_wgmma.setdefault(row["gid"], []).append(flag)
+            cta.operations += 1
         elif name == "WGMMA_COMMIT":
-            thread.wgmma.append(thread.open_wgmma)
-            thread.open_wgmma = []
+            thread.wgmma.append((row["gid"], thread.open_wgmma.pop(row["gid"], [])))
         elif name == "TMA_COMMIT":
-            thread.stores.append(thread.open_stores)
-            thread.open_stores = []
-        elif name in ("TMA_TENSOR", "TMA_STORE"):
-            self._enqueue(thread, cta, name == "TMA_STORE", sid)
+            thread.stores.append((row["gid"], thread.open_stores.pop(row["gid"], [])))
+        elif name.startswith("TMA_") and name != "TMA_WAIT":
+            self._enqueue(thread, cta, row)
         elif name == "BUBBLES":
             thread.state, thread.asleep_until = "asleep", self.now + row["cycles"]
         elif name == "RELEASE_STAGE":
@@ -238,13 +283,16 @@ class ReferenceSm:
         elif name == "BAR_WAIT":
             cta.arrivals[bid] = cta.arrivals.get(bid, 0) - row["count"]
         elif name in ("MB_WAIT", "ACQUIRE_STAGE"):
-            thread.passed[sid] = thread.passed.get(sid, 0) + 1
+            counts = thread.passed if name == "MB_WAIT" else thread.acquired
+            counts[sid] = counts.get(sid, 0) + 1
 
-    def _enqueue(self, thread: Thread, cta: Cta, is_store: bool, sid: int) -> None:
-        flag = [False] if is_store else None
-        ready_at = self.now + self.gpu.setup_cycles
-        self.operations.append(Operation(thread, cta, ready_at, self.box_lines, sid, flag))
+    def _enqueue(self, thread: Thread, cta: Cta, row: dict[str, Any]) -> None:
+        flag = [False] if row["opcode"] in op.STORES else None
+        tensor = row["opcode"] in op.TENSOR_REQUESTS
+        ready_at = self.now + self.gpu.launch_cycles + (self.gpu.setup_cycles if tensor else 0)
+        lines = self.box_lines if tensor else -(-row["bytes"] // 128)
+        fill = thread.fills[thread.pc - 1]
+        self.operations.append(Operation(thread, cta, ready_at, lines, row.get("sid", 0), flag, fill))
+        cta.operations += 1
         if flag is not None:
-            thread.open_stores.append(flag)
-        else:
-            cta.loading[sid] = cta.loading.get(sid, 0) + 1
+            thread.open_stores.setdefault(row["gid"], []).append(flag)

@@ -84,6 +84,20 @@ def test_what_cannot_be_simulated_is_refused_in_words(options: str, words: str) 
         simulate.run(experiment(options))
 
 
+def test_a_dram_latency_of_a_second_ends() -> None:
+    cycles = record(f"{TINY} --set dram.latency_s=1")["cycles"]
+    assert cycles > 1.83e9
+
+
+def test_scheduler_and_issue_width_are_preset_values() -> None:
+    plain = record(TINY)
+    for setting in ("sm.scheduler=lrr", "sm.issue_per_cycle=2"):
+        changed = record(f"{TINY} --set {setting}")
+        assert changed["cycles"] != plain["cycles"]
+        assert changed["l2_bytes"] == plain["l2_bytes"]
+    assert record(f"{TINY} --set sm.scheduler=gto --set sm.issue_per_cycle=1") == plain
+
+
 def test_clusters_fall_back_to_single_ctas() -> None:
     assert launch.cluster_ctas(experiment(f"{SMALL} --seq 256")) == 2
     assert launch.cluster_ctas(experiment(f"{SMALL} --seq 257")) == 1

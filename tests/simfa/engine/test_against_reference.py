@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simfa.engine import loop
+from simfa import deadlock
+from simfa.engine import loop, threads
+from simfa.engine.machine import Machine
 from simfa.isa import Program
 from tests.simfa.harness import LINE, Box, Tiny, build, leaks, outcome, program
 from tests.simfa.reference_core import ReferenceSm
@@ -14,20 +16,23 @@ from tests.simfa.reference_core import ReferenceSm
 gpus = st.builds(
     Tiny,
     slots_per_sm=st.integers(1, 2),
-    setup_cycles=st.sampled_from([5, 40, 170]),
+    launch_cycles=st.sampled_from([5, 40]),
+    setup_cycles=st.sampled_from([0, 130]),
+    scheduler=st.sampled_from(["gto", "lrr"]),
+    issue_width=st.sampled_from([1, 1, 2]),
     lines_per_cycle=st.integers(1, 3),
     inflight_lines=st.sampled_from([1, 4, 9, 64]),
     issue_buffer_entries=st.sampled_from([1, 3, 16]),
     near_cycles=st.sampled_from([20, 21, 90]),
 )
 cycles = st.sampled_from([1, 2, 3, 8, 21, 40, 88])
-stages = st.integers(0, 2)
+stages, gids = st.integers(0, 2), st.integers(0, 2)
 
 
 def compare(gpu: Tiny, roles: list[Program], ctas: int, box_lines: int) -> str:
     """Run both; returns how they ended."""
     reference = ReferenceSm(gpu, roles, ctas, box_lines)
-    ending = reference.run()
+    ending = reference.run(limit=2_000_000)
     built = build(gpu, roles, [Box(LINE, LINE, box_lines)], ctas=ctas)
     loop.begin(built)
     status = loop.RUNNING
@@ -44,7 +49,17 @@ def compare(gpu: Tiny, roles: list[Program], ctas: int, box_lines: int) -> str:
     assert done.cycles == reference.now
     if ending == "finished":
         assert leaks(built) == []
+    else:
+        check_report(built)
     return ending
+
+
+def check_report(built: Machine) -> None:
+    """A deadlock's report has a line for every waiting thread."""
+    stuck = int((built.state.threads["waits_for"] != threads.NOTHING).sum())
+    lines = deadlock.report(built).splitlines()
+    assert len(lines) == 1 + stuck
+    assert all(" waits since cycle " in line for line in lines[1:])
 
 
 @st.composite
@@ -82,24 +97,55 @@ def test_kernels(gpu: Tiny, roles: list[Program], ctas: int, box_lines: int) -> 
 
 anything = st.one_of(
     st.builds("TMA_TENSOR map=0 row=0 sid={}".format, stages),
+    st.builds("TMA_BULK gmem=0 bytes={} sid={}".format, st.sampled_from([16, 128, 1280]), stages),
     st.builds("MB_WAIT sid={}".format, stages),
     st.builds("ACQUIRE_STAGE sid={}".format, stages),
     st.builds("RELEASE_STAGE sid={}".format, stages),
-    st.sampled_from(["TMA_STORE map=0 row=0", "TMA_COMMIT", "WGMMA_COMMIT"]),
-    st.builds("TMA_WAIT count={}".format, st.integers(0, 2)),
-    st.builds("WGMMA cycles={}".format, cycles),
-    st.builds("WGMMA_WAIT count={}".format, st.integers(0, 2)),
+    st.builds("TMA_STORE map=0 row=0 gid={}".format, gids),
+    st.builds("TMA_BULK_STORE gmem=256 bytes=384 gid={}".format, gids),
+    st.builds("{}_COMMIT gid={}".format, st.sampled_from(["TMA", "WGMMA"]), gids),
+    st.builds("{}_WAIT gid={} count={}".format, st.sampled_from(["TMA", "WGMMA"]), gids, st.integers(0, 2)),
+    st.builds("WGMMA cycles={} gid={}".format, cycles, gids),
     st.builds("BAR_ARRIVE bid={}".format, st.integers(0, 1)),
     st.builds("BAR_WAIT bid={} count={}".format, st.integers(0, 1), st.integers(1, 2)),
     st.builds("BUBBLES cycles={}".format, cycles),
 )
 
 
-@given(gpus, st.lists(st.lists(anything, min_size=1, max_size=14), min_size=1, max_size=3), st.integers(1, 30))
+codes = st.lists(st.lists(anything, min_size=1, max_size=14), min_size=1, max_size=3)
+
+
+@given(gpus, codes, st.integers(1, 30), st.integers(1, 4))
 @settings(max_examples=250, derandomize=True, deadline=None)
-def test_any_instructions_in_any_order(gpu: Tiny, codes: list[list[str]], box_lines: int) -> None:
-    """Mostly deadlocks, and what happens before them. One CTA: it may end with operations under way."""
-    compare(gpu, [program(*code) for code in codes], gpu.slots_per_sm, box_lines)
+def test_any_instructions_in_any_order(gpu: Tiny, codes: list[list[str]], box_lines: int, ctas: int) -> None:
+    """Mostly deadlocks, and what happens before them. CTAs end with operations under way; successors follow."""
+    compare(gpu, [program(*code) for code in codes], ctas, box_lines)
+
+
+quiet = st.one_of(
+    st.builds("TMA_TENSOR map=0 row=0 sid={}".format, stages),
+    st.builds("WGMMA cycles={} gid={}".format, cycles, gids),
+    st.builds("TMA_STORE map=0 row=0 gid={}".format, gids),
+    st.builds("{}_COMMIT gid={}".format, st.sampled_from(["TMA", "WGMMA"]), gids),
+    st.builds("{}_WAIT gid={} count={}".format, st.sampled_from(["TMA", "WGMMA"]), gids, st.integers(0, 1)),
+    st.builds("BUBBLES cycles={}".format, cycles),
+)
+
+
+@given(gpus, st.lists(st.lists(quiet, min_size=1, max_size=10), min_size=1, max_size=3), st.integers(1, 30))
+@settings(max_examples=100, derandomize=True, deadline=None)
+def test_programs_that_leave_operations_behind(gpu: Tiny, codes: list[list[str]], box_lines: int) -> None:
+    assert compare(gpu, [program(*code) for code in codes], 4, box_lines) == "finished"
+
+
+@given(st.sampled_from([4095, 4096, 4097, 9001]), st.sampled_from([1, 7, 64]), kernels(), st.sampled_from([1, 90]))
+@settings(max_examples=12, derandomize=True, deadline=None)
+def test_latencies_beyond_the_event_wheel(
+    latency: int, inflight: int, roles: list[Program], box_lines: int
+) -> None:
+    """Idle cycles are passed over, or leapt over where nothing is due for the wheel's length: same cycles."""
+    gpu = Tiny(near_cycles=latency, inflight_lines=max(inflight, box_lines // 4), setup_cycles=5000)
+    assert compare(gpu, roles, 2, box_lines) == "finished"
 
 
 def test_both_endings_are_reached() -> None:

@@ -175,7 +175,7 @@ def test_store_groups_finish_in_order() -> None:
 
 def test_a_barrier_nobody_signals_is_a_deadlock() -> None:
     for stuck in ("MB_WAIT sid=0", "BAR_WAIT bid=1 count=1"):
-        with pytest.raises(SimulationError, match="deadlock at cycle 0: no event is pending"):
+        with pytest.raises(SimulationError, match="deadlock at cycle 0"):
             run(tiny(), [program(stuck)])
     with pytest.raises(SimulationError, match="deadlock"):
         run(tiny(), [program("2 * ACQUIRE_STAGE sid=1"), program("WGMMA_COMMIT")])

@@ -6,16 +6,23 @@ import pytest
 
 from presets import loader
 from presets.specs import GpuSpec, KernelSpec
-from simfa.isa import NAME_OF, Program, wgmma_cycles
+from simfa import launch
+from simfa.engine import opcodes as op
+from simfa.isa import NAME_OF, Program
 from simfa.trace import fa3
 from simfa.trace.bubbles import softmax_cycles
 
 H800 = loader.load(GpuSpec, "h800")
 FA3 = loader.load(KernelSpec, "fa3")
+TIMING = launch.wgmma_timing(H800)
+
+
+def cycles_of(row: dict[str, Any]) -> int:
+    return TIMING.cycles(row["n"], row["dtype"], row["mode"], bool(row["sp"]))
 
 
 def shape(**changes: Any) -> fa3.Shape:
-    values = {"kernel": FA3, "head_dim": 128, "dtype": "fp16", "flop_per_cycle": 4096.0, "softmax_cycles": 988}
+    values = {"kernel": FA3, "head_dim": 128, "dtype": "fp16", "softmax_cycles": 988}
     return fa3.Shape(**(values | changes))
 
 
@@ -53,20 +60,34 @@ def test_a_warpgroup_has_128_threads_however_wide_the_alus() -> None:
     assert softmax_cycles(half, 64, 176, 128) == (176, 352, 176, 44, 128)
 
 
-@pytest.mark.parametrize("n", [8, 64, 128, 176, 256])
-def test_a_wgmma_takes_half_of_n_cycles(n: int) -> None:
-    assert wgmma_cycles(n, "fp16", H800.tensor_flop_per_cycle("fp16")) == n // 2
+@pytest.mark.parametrize("n", [64, 128, 176, 256])
+@pytest.mark.parametrize("mode", ["SS", "RS"])
+def test_a_wgmma_takes_half_of_n_cycles(n: int, mode: str) -> None:
+    assert TIMING.cycles(n, "fp16", mode) == n // 2
     # FP8 has K = 32 at twice the rate, TF32 K = 8 at half the rate: the same time.
-    assert wgmma_cycles(n, "fp8", H800.tensor_flop_per_cycle("fp8")) == n // 2
-    assert wgmma_cycles(n, "fp32", H800.tensor_flop_per_cycle("fp32")) == n // 2
+    assert TIMING.cycles(n, "fp8", mode) == TIMING.cycles(n, "int8", mode) == n // 2
+    assert TIMING.cycles(n, "tf32", mode) == n // 2
+
+
+def test_wgmmas_as_measured_on_h800() -> None:
+    """arXiv 2402.13499: m64n256 sparse 144 SS, 128 RS; n8 at 158.2 (SS), 216.7 (RS) of n256's 728.5 TFLOPS."""
+    assert TIMING.cycles(256, "fp16", "SS", sparse=True) == 144
+    assert TIMING.cycles(256, "fp16", "RS", sparse=True) == 128
+    assert TIMING.cycles(8, "fp16", "SS") == round(8 / 158.2 / (256 / 728.5) * 128) == 18
+    assert TIMING.cycles(8, "fp16", "RS") == round(8 / 216.7 / (256 / 728.5) * 128) == 13
+
+
+@pytest.mark.parametrize("n", range(8, 257, 8))
+def test_ss_takes_longer_than_rs_below_n_64_only(n: int) -> None:
+    assert (TIMING.cycles(n, "fp16", "SS") > TIMING.cycles(n, "fp16", "RS")) == (n < 64)
 
 
 def test_a_tile_is_8_wgmmas_of_88_and_11_of_64_cycles() -> None:
     rows = [row for row in fa3.roles(shape(), 3)[1].rows if NAME_OF[row["opcode"]] == "WGMMA"]
     for tag, count, cycles in ((fa3.TAG_QK, 8, 88), (fa3.TAG_PV, 11, 64)):
-        assert [row["cycles"] for row in rows if row["tag"] == tag] == [cycles] * count * 3
+        assert [cycles_of(row) for row in rows if row["tag"] == tag] == [cycles] * count * 3
     # Two consumers: 2 x (8 x 88 + 11 x 64) = 2816 cycles of the tensor core per K/V tile.
-    assert 2 * sum(row["cycles"] for row in rows) == 3 * 2816
+    assert 2 * sum(map(cycles_of, rows)) == 3 * 2816
 
 
 def test_the_producer_loads_k_ahead_of_v_into_alternating_stages() -> None:
@@ -83,7 +104,7 @@ def test_the_producer_loads_k_ahead_of_v_into_alternating_stages() -> None:
 def test_k_and_v_come_from_the_last_tile_to_the_first() -> None:
     def rows(kernel_spec: KernelSpec) -> list[int]:
         producer = fa3.roles(shape(kernel=kernel_spec), 3)[0].rows
-        return [row["row"] for row in producer if row.get("map") == fa3.MAP_K and "row" in row]
+        return [row["gmem"][2] for row in producer if row.get("map") == fa3.MAP_K]
 
     assert rows(FA3) == [352, 176, 0]
     assert rows(kernel(kv_order="first_to_last")) == [0, 176, 352]
@@ -108,9 +129,7 @@ def test_the_second_consumer_mirrors_the_barriers_and_owns_the_next_64_rows() ->
     first, second = fa3.roles(shape(), 2)[1:]
     swap = {"BAR_ARRIVE b1": "BAR_ARRIVE b0", "BAR_WAIT b0 c1": "BAR_WAIT b1 c1"}
     assert [swap.get(word, word) for word in words(first)] == words(second)
-    rows = [
-        next(row["row"] for row in c.rows if row.get("map") == fa3.MAP_O and "row" in row) for c in (first, second)
-    ]
+    rows = [next(row["gmem"][2] for row in c.rows if row.get("map") == fa3.MAP_O) for c in (first, second)]
     assert rows == [0, 64]
 
 
@@ -153,8 +172,20 @@ def test_a_query_tile_that_sees_no_key_loads_q_and_stores_o() -> None:
     (128, "fp32", (16, 88), (22, 64)),
 ])  # fmt: skip
 def test_wgmmas_of_other_shapes(head_dim: int, dtype: str, qk: tuple[int, int], pv: tuple[int, int]) -> None:
-    rate = H800.tensor_flop_per_cycle(dtype)
-    rows = fa3.roles(shape(head_dim=head_dim, dtype=dtype, flop_per_cycle=rate), 1)[1].rows
+    rows = fa3.roles(shape(head_dim=head_dim, dtype=dtype), 1)[1].rows
     for tag, expected in ((fa3.TAG_QK, qk), (fa3.TAG_PV, pv)):
-        cycles = [row["cycles"] for row in rows if row.get("cycles") and row["tag"] == tag]
+        cycles = [cycles_of(row) for row in rows if NAME_OF[row["opcode"]] == "WGMMA" and row["tag"] == tag]
         assert (len(cycles), cycles[0]) == expected
+
+
+def test_a_row_wider_than_256_is_split_into_wgmmas_that_exist() -> None:
+    rows = [row for row in fa3.roles(shape(head_dim=300), 1)[1].rows if row["tag"] == fa3.TAG_PV and "n" in row]
+    assert [row["n"] for row in rows] == [256] * 11 + [48] * 11
+
+
+def test_groups_are_numbered_in_order_of_issue() -> None:
+    rows = [row for row in fa3.roles(shape(), 3)[1].rows if "gid" in row and row["opcode"] != op.TMA_STORE]
+    commits = [row["gid"] for row in rows if NAME_OF[row["opcode"]] == "WGMMA_COMMIT"]
+    assert commits == list(range(6))
+    waits = [(row["gid"], row["count"]) for row in rows if NAME_OF[row["opcode"]] == "WGMMA_WAIT"]
+    assert waits == [(0, 0), (2, 1), (2, 0), (4, 1), (4, 0), (5, 0)]

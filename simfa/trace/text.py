@@ -1,0 +1,256 @@
+"""Traces as text, one statement a line.
+
+    trace       = "TRACE 1" , [ launch ] , { declaration } , { program } , cta , { cta }
+    launch      = "LAUNCH" , { ("shared_memory" | "registers" | "cluster" | "ctas_per_sm") "=" number }
+    declaration = "DEF_TMAP" map rank dims strides box esz [ "base=" address ]
+    program     = "PROGRAM" name , { instruction }
+    instruction = MNEMONIC , { operand } , [ "tag=" number ] , [ "cycles=" number ]      operands as in Table 3
+    cta         = "CTA" name , { name } , { map "=" list }                    a program for each logical thread
+    list        = "[" [ number { "," number } ] "]"
+
+Fields are separated by blanks, `#` begins a comment, numbers are decimal or 0x, mnemonics in any case. `simfa.isa`
+has a row per instruction with the operands and their ranges.
+
+DEF_TMAP: dims and box have `rank` numbers, strides `rank` - 1, in bytes, of the dimensions after the first; esz is
+the element size in bytes, base the tensor's first byte (0 if absent). A gmem operand is the first element of a box:
+coordinates, relative to the CTA's origin in that map (all 0 if absent), or the absolute address of an element,
+then of a CTA without an origin. A bulk copy's gmem is an address. WGMMA: `acc` is the accumulator's type; `sp` 1
+means 2:4 sparse A and twice the k; `cycles=` puts a measured time in place of the model's. BAR_WAIT's second
+operand is k; TMA_WAIT's and WGMMA_WAIT's second is N. A group that TMA_COMMIT sealed takes no further store, until
+a TMA_WAIT with N = 0 has proven it done. `tag` names activities on a timeline and has no effect on time.
+
+LAUNCH: bytes of shared memory of a CTA, registers of one of the 128 threads of a logical thread, CTAs of a cluster.
+CTAs start in the order of their lines.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NoReturn
+
+from presets.errors import PresetError
+from simfa.engine import opcodes as op
+from simfa.isa import BY_NAME, EXTRAS, INSTRUCTIONS, WGMMA_K, WGMMA_N_STEP, InstructionSpec, OperandSpec, Program
+from simfa.trace import operands
+from simfa.trace.model import Cta, Launch, Trace
+from simfa.trace.tensor_map import TensorMap, TensorMapError
+
+VERSION = "1"
+LAUNCH_OPERANDS = {
+    "shared_memory": OperandSpec("shared_memory", high=2**24),
+    "registers": OperandSpec("registers", high=255),
+    "cluster": OperandSpec("cluster", low=1, high=16),
+    "ctas_per_sm": OperandSpec("ctas_per_sm", high=32),
+}
+_TAG = OperandSpec("tag")
+_OPTIONS = {"tag": _TAG, "cycles": OperandSpec("cycles", low=1), "base": OperandSpec("base", high=2**48)}
+_TOKEN = re.compile(r"[^\s\[\]#]*\[[^\]#]*\]|[^\s#]+")
+
+
+class TraceError(PresetError):
+    """A malformed trace; the message begins with file:line:column."""
+
+
+def read(path: Path) -> Trace:
+    """The trace in a file. Raises TraceError, or PresetError where the file cannot be read."""
+    try:
+        return parse(path.read_text(encoding="utf-8"), str(path))
+    except OSError as error:
+        raise PresetError(f"cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise TraceError(f"{path}:1:1: expected a text file in UTF-8") from None
+
+
+def parse(text: str, name: str = "trace") -> Trace:
+    """The trace that a text writes down; `name` stands for the file in messages."""
+    reader = _Reader(name)
+    for number, line in enumerate(text.splitlines(), start=1):
+        reader.take(number, line)
+    return reader.finish()
+
+
+class _Reader:
+    """Statements so far, and the line being read: its tokens with their columns."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.line, self.end, self.tokens = 0, 1, list[tuple[int, str]]()
+        self.begun = False
+        self.launch: Launch | None = None
+        self.maps: list[TensorMap] = []
+        self.map_numbers: dict[str, int] = {}
+        self.programs: dict[str, Program] = {}
+        self.program: Program | None = None
+        self.sealed: dict[int, int] = {}  # store groups of the current program, and the line of their commit
+        self.ctas: list[Cta] = []
+        self.absolute: dict[str, set[int]] = {}  # programs, and the maps in which they give addresses
+
+    def take(self, number: int, line: str) -> None:
+        """One line of the file."""
+        self.tokens = [(match.start() + 1, match.group()) for match in _TOKEN.finditer(line.split("#")[0])]
+        self.line, self.end = number, len(line.split("#")[0].rstrip()) + 1
+        if not self.tokens:
+            return
+        column, word = self.tokens.pop(0)
+        statement = {"LAUNCH": self._launch, "PROGRAM": self._program, "CTA": self._cta}.get(word)
+        if not self.begun:
+            self._header(column, word)
+        elif statement is not None:
+            statement(column)
+        elif word.upper() in BY_NAME:
+            self._instruction(column, BY_NAME[word.upper()])
+        else:
+            self._fail(column, "a statement (LAUNCH, PROGRAM, CTA) or an instruction", word, _close(word))
+        if self.tokens:
+            self._fail(self.tokens[0][0], "the end of the line", self.tokens[0][1])
+
+    def finish(self) -> Trace:
+        """The whole trace, once its last line is read."""
+        self.line, self.tokens = self.line + 1, []
+        if not self.begun:
+            self._fail(1, f"TRACE {VERSION} on the first line", "")
+        if not self.ctas:
+            self._fail(1, "a CTA statement", "")
+        return Trace(tuple(self.maps), self.programs, tuple(self.ctas), self.launch or Launch())
+
+    def _fail(self, column: int, wanted: str, got: str, hint: str = "") -> NoReturn:
+        found = f"'{got}'" if got else "nothing"
+        raise TraceError(f"{self.name}:{self.line}:{column}: expected {wanted}; got {found}{hint}")
+
+    def _wrong(self, column: int, sentence: str) -> NoReturn:
+        raise TraceError(f"{self.name}:{self.line}:{column}: {sentence}")
+
+    def _next(self, wanted: str) -> tuple[int, str]:
+        if not self.tokens or "=" in self.tokens[0][1]:
+            self._fail(*((self.tokens[0][0], wanted, self.tokens[0][1]) if self.tokens else (self.end, wanted, "")))
+        return self.tokens.pop(0)
+
+    def _header(self, column: int, word: str) -> None:
+        version = self.tokens.pop(0) if self.tokens else (self.end, "")
+        if (word, version[1]) != ("TRACE", VERSION):
+            at = version[0] if word == "TRACE" else column
+            self._fail(at, f"TRACE {VERSION} on the first line", version[1] if word == "TRACE" else word)
+        self.begun = True
+
+    def _launch(self, column: int) -> None:
+        if self.launch is not None or self.maps or self.programs:
+            self._wrong(column, "LAUNCH stands once, before DEF_TMAP and PROGRAM")
+        self.launch = Launch(**self._keys(LAUNCH_OPERANDS))
+
+    def _keys(self, allowed: dict[str, OperandSpec]) -> dict[str, Any]:
+        """The rest of the line as key=value."""
+        found: dict[str, Any] = {}
+        while self.tokens:
+            column, text = self.tokens.pop(0)
+            key, equals, value = text.partition("=")
+            if not equals or key not in allowed or key in found:
+                wanted = ", ".join(f"{name}=" for name in allowed if name not in found)
+                self._fail(column, wanted or "the end of the line", text)
+            found[key] = self._value(allowed[key], column + len(key) + 1, value)
+        return found
+
+    def _value(self, spec: OperandSpec, column: int, text: str) -> Any:
+        value = operands.parse(spec, text, self.map_numbers)
+        if value is None:
+            self._fail(column, operands.expected(spec), text)
+        return value
+
+    def _program(self, column: int) -> None:
+        at, name = self._next("the program's name")
+        self._value(OperandSpec("name", "word"), at, name)
+        if name in self.programs:
+            self._wrong(at, f"program {name} is written twice")
+        self.program = self.programs[name] = Program()
+        self.absolute[name] = set()
+        self.sealed = {}
+
+    def _instruction(self, column: int, spec: InstructionSpec) -> None:
+        if spec.opcode != op.DECLARATION and self.program is None:
+            self._wrong(column, f"{spec.name} before the first PROGRAM statement")
+        columns, values = {}, {}
+        for operand in spec.operands:
+            columns[operand.name], text = self._next(operands.expected(operand))
+            values[operand.name] = self._value(operand, columns[operand.name], text)
+        if spec.opcode == op.DECLARATION:
+            self._declare(columns, values)
+            return
+        allowed = {key: _OPTIONS[key] for key in ("tag", *EXTRAS.get(spec.name, ()))}
+        tag_and_extras = self._keys(allowed)
+        self._check(spec.opcode, columns, values)
+        assert self.program is not None
+        self.program.emit(spec.name, **values, **tag_and_extras)
+
+    def _declare(self, columns: dict[str, int], values: dict[str, Any]) -> None:
+        name, rank = values["map"], values["rank"]
+        if name in self.map_numbers:
+            self._wrong(columns["map"], f"tensor map {name} is declared twice")
+        for key, count in (("dims", rank), ("strides", rank - 1), ("box", rank)):
+            if len(values[key]) != count:
+                self._wrong(columns[key], f"expected {count} {key} for rank {rank}; got {len(values[key])}")
+        base = self._keys({"base": _OPTIONS["base"]}).get("base", 0)
+        self.map_numbers[name] = len(self.maps)
+        self.maps.append(TensorMap(name, values["dims"], values["strides"], values["box"], values["esz"], base))
+
+    def _check(self, opcode: int, columns: dict[str, int], values: dict[str, Any]) -> None:
+        """What an instruction's operands must agree on."""
+        if opcode in op.TENSOR_REQUESTS:
+            self._check_box(columns["gmem"], self.maps[values["map"]], values["gmem"])
+        if opcode == op.WGMMA:
+            k = WGMMA_K[values["dtype"]] * (1 + values["sp"])
+            if values["n"] % WGMMA_N_STEP:
+                self._fail(columns["n"], f"n, a multiple of {WGMMA_N_STEP}", str(values["n"]))
+            if values["k"] != k:
+                sparse = "sparse " if values["sp"] else ""
+                self._fail(columns["k"], f"k = {k}, that of {sparse}{values['dtype']}", str(values["k"]))
+        gid = values.get("gid", 0)
+        if opcode in op.STORES and gid in self.sealed:
+            where = f"line {self.sealed[gid]} sealed it and no TMA_WAIT with N = 0 has proven it done"
+            self._wrong(columns["gid"], f"no further store may join group {gid}: {where}")
+        if opcode == op.TMA_COMMIT:
+            self.sealed[gid] = self.line
+        if opcode == op.TMA_WAIT and values["count"] == 0:
+            self.sealed = {group: line for group, line in self.sealed.items() if group > gid}
+
+    def _check_box(self, column: int, tensor: TensorMap, place: Any) -> None:
+        if isinstance(place, tuple):
+            if len(place) != tensor.rank:
+                self._wrong(column, f"expected {tensor.rank} coordinates in map {tensor.name}; got {len(place)}")
+            return
+        self.absolute[list(self.programs)[-1]].add(self.map_numbers[tensor.name])
+        try:
+            tensor.coordinates(place)
+        except TensorMapError as error:
+            self._wrong(column, str(error))
+
+    def _cta(self, column: int) -> None:
+        self.program = None
+        names = []
+        while self.tokens and "=" not in self.tokens[0][1]:
+            at, name = self.tokens.pop(0)
+            if name not in self.programs:
+                self._fail(at, f"a program ({', '.join(list(self.programs)[:6]) or 'none is written yet'})", name)
+            names.append(name)
+        if not any(self.programs[name].rows for name in names):
+            self._fail(self.end, "a program with instructions for each logical thread", "")
+        absolute = set().union(*(self.absolute[name] for name in names))
+        self.ctas.append(Cta(tuple(names), tuple(sorted(self._origins(absolute)))))
+
+    def _origins(self, absolute: set[int]) -> Iterator[tuple[int, tuple[int, ...]]]:
+        spec = OperandSpec("origin", "numbers", low=-(2**30), high=2**30)
+        columns = {text.partition("=")[0]: column for column, text in self.tokens}
+        for name, origin in self._keys(dict.fromkeys(self.map_numbers, spec)).items():
+            number = self.map_numbers[name]
+            if len(origin) != self.maps[number].rank:
+                count = f"expected {self.maps[number].rank} coordinates in map {name}; got {len(origin)}"
+                self._wrong(columns[name] + len(name) + 1, count)
+            if number in absolute:
+                self._wrong(columns[name], f"an origin in map {name}, where a program of this CTA gives addresses")
+            yield number, origin
+
+
+def _close(word: str) -> str:
+    from difflib import get_close_matches
+
+    names = [spec.name for spec in INSTRUCTIONS] + ["LAUNCH", "PROGRAM", "CTA"]
+    found = get_close_matches(word.upper(), names, n=1)
+    return f". Did you mean {found[0]}?" if found else ""

@@ -1,0 +1,114 @@
+"""From a Trace to a machine ready to run, and from an Experiment to the Trace of its built-in kernel."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from presets.errors import NotModelled
+from presets.experiment import Experiment
+from presets.specs import GpuSpec
+from simfa import launch
+from simfa.coverage import check, check_gpu
+from simfa.engine import dispatch
+from simfa.engine import opcodes as op
+from simfa.engine.machine import Machine
+from simfa.engine.opcodes import RANKS
+from simfa.isa import Program
+from simfa.trace import fa3
+from simfa.trace.assemble import Code, assemble
+from simfa.trace.bubbles import THREADS_PER_WARPGROUP
+from simfa.trace.model import Cta, Launch, Trace
+from simfa.trace.tensor_map import TensorMap, last_byte
+
+MAX_CTAS_PER_SM = 32
+ROLE_NAMES = ("producer", *(f"consumer{index}" for index in range(1, 9)))
+
+
+def build(trace: Trace, gpu: GpuSpec, seed: int = 0, timeline_sm: int = -1) -> Machine:
+    """A machine at cycle 0 with a cold L2. Raises NotModelled where the GPU cannot run the trace."""
+    hardware = check_gpu(gpu)
+    if trace.launch.cluster > gpu.sm.count:
+        raise NotModelled(f"a cluster of {trace.launch.cluster} CTAs does not fit {gpu.sm.count} SMs")
+    kinds = {programs: index for index, programs in enumerate(dict.fromkeys(cta.programs for cta in trace.ctas))}
+    programs = [[trace.programs[name] for name in names] for names in kinds]
+    code = assemble(programs, trace.maps, launch.wgmma_timing(gpu))
+    maps = _within_reach(trace.maps, code, gpu.l2.line_bytes)
+    ctas = np.zeros(len(trace.ctas), dispatch.CTA)
+    ctas["program"] = [kinds[cta.programs] for cta in trace.ctas]
+    origins = np.zeros((len(ctas), max(len(trace.maps), 1), RANKS), np.int32)
+    for number, cta in enumerate(trace.ctas):
+        for tensor, origin in cta.origins:
+            origins[number, tensor, : len(origin)] = origin
+    grid = (trace.launch.cluster, ctas, origins)
+    try:
+        return launch.machine_of(gpu, hardware, code, maps, grid, ctas_per_sm(trace, gpu), seed, timeline_sm)
+    except OverflowError as error:
+        raise NotModelled(f"a latency or a rate is out of the simulator's range: {error}") from None
+
+
+def _within_reach(maps: tuple[TensorMap, ...], code: Code, line_bytes: int) -> tuple[TensorMap, ...]:
+    """The maps as they are, or, where device pointers exceed what the simulator can address, all moved down.
+
+    Everything moves by the same multiple of 2 MiB, the page that allocations start on. Bulk copies move with it.
+    """
+    is_bulk = np.isin(code.instructions["opcode"], (op.TMA_BULK, op.TMA_BULK_STORE))
+    bulk = code.instructions[is_bulk]
+    ends = [last_byte(tensor) for tensor in maps] + (bulk["address"] + bulk["bytes"]).tolist()
+    starts = [tensor.base for tensor in maps] + bulk["address"].tolist()
+    limit = launch.MAX_LINES * line_bytes
+    if max(ends, default=0) <= limit:
+        return maps
+    shift = min(starts) // launch.TENSOR_ALIGNMENT_BYTES * launch.TENSOR_ALIGNMENT_BYTES
+    if max(ends) - shift > limit:
+        raise NotModelled(f"addresses span {max(ends) - shift:,} B; the simulator can address {limit:,} B")
+    code.instructions["address"] -= np.where(is_bulk, shift, 0)
+    return tuple(replace(tensor, base=tensor.base - shift) for tensor in maps)
+
+
+def ctas_per_sm(trace: Trace, gpu: GpuSpec) -> int:
+    """CTAs that an SM holds at once: by shared memory, registers, threads, and what the trace allows."""
+    need, sm = trace.launch, gpu.sm
+    threads = THREADS_PER_WARPGROUP * max(len(cta.programs) for cta in trace.ctas)
+    limits = {
+        "shared memory": sm.shared_memory_bytes // need.shared_memory if need.shared_memory else MAX_CTAS_PER_SM,
+        "registers": sm.registers // (need.registers * threads) if need.registers else MAX_CTAS_PER_SM,
+        "threads": sm.threads // threads,
+    }
+    if need.shared_memory > sm.cta_shared_memory_bytes:
+        limits["shared memory"] = 0
+    for name, count in limits.items():
+        if count == 0:
+            raise NotModelled(
+                f"a CTA does not fit an SM of {gpu.name} by its {name}: it has {threads} threads, "
+                f"{need.registers} registers each, and {need.shared_memory:,} B of shared memory"
+            )
+    return min(*limits.values(), need.ctas_per_sm or MAX_CTAS_PER_SM, MAX_CTAS_PER_SM)
+
+
+def trace_of(experiment: Experiment) -> Trace:
+    """The built-in kernel of an experiment as a trace: a program per role and number of K/V tiles."""
+    check(experiment)
+    shape, counts = launch.shape_of(experiment), launch.kv_tiles(experiment)
+    names: dict[int, tuple[str, ...]] = {}
+    programs: dict[str, Program] = {}
+    for tiles in sorted({int(count) for count in counts}):
+        roles = fa3.roles(shape, tiles)
+        names[tiles] = tuple(f"{role}_{tiles}" for role in ROLE_NAMES[: len(roles)])
+        programs |= dict(zip(names[tiles], roles, strict=True))
+    order = list(names)
+    ctas, origins = launch.grid_arrays(experiment, {tiles: index for index, tiles in enumerate(order)})
+    listed = tuple(
+        Cta(names[order[cta["program"]]], tuple((index, tuple(map(int, row[:4]))) for index, row in enumerate(own)))
+        for cta, own in zip(ctas, origins, strict=True)
+    )
+    return Trace(launch.tensor_maps(experiment), programs, listed, resources(experiment))
+
+
+def resources(experiment: Experiment) -> Launch:
+    """What a CTA of an experiment occupies; registers as launch bounds of its occupancy leave them."""
+    kernel, sm = experiment.kernel, experiment.gpu.sm
+    ctas = kernel.pipeline.occupancy_ctas
+    threads = THREADS_PER_WARPGROUP * (1 + kernel.pipeline.consumer_warpgroups)
+    registers = min(sm.registers // (threads * ctas) // 8 * 8, 255)
+    shared = kernel.shared_memory_bytes(experiment.llm.head_dim, experiment.precision_bytes)
+    return Launch(shared, registers, launch.cluster_ctas(experiment), ctas)
