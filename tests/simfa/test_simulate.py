@@ -148,7 +148,7 @@ def test_an_edit_in_a_callee_is_never_answered_from_a_stale_cache(tmp_path: Path
     assert cycles() == before
     callee = tmp_path / "simfa" / "memory" / "l2.py"
     source = callee.read_text("utf-8")
-    edited = source.replace("// TICKS + latency", "// TICKS + latency + 100")
+    edited = source.replace("// TICKS + (config", "// TICKS + 100 + (config")
     assert edited != source
     callee.write_text(edited, "utf-8")
     assert cycles() > before + 1000
