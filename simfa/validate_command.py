@@ -5,13 +5,14 @@ from collections.abc import Callable
 
 from presets.arguments import print_json
 from presets.errors import PresetError, unknown
-from simfa.validation import dram, tma_latency
+from simfa.validation import dram, tma_latency, wgmma
 from simfa.validation.study import Study
 
 STUDIES: dict[str, Callable[[], Study]] = {
     "dram-latency": dram.latency_study,
     "dram-bandwidth": dram.bandwidth_study,
     "tma-latency": tma_latency.study,
+    "wgmma": wgmma.study,
 }
 
 
