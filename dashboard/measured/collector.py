@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from operator import itemgetter
 
@@ -13,7 +14,7 @@ from dashboard.measured.table import Evidence, Header, rejoin
 SAMPLE_ROWS = 256
 
 
-class Collector:
+class Collector(ABC):
     """One table of a file; subclasses take rows that belong to it and refuse all others.
 
     `summary` is True for tables that aggregate launches; they give way to a trace in the same file.
@@ -29,15 +30,15 @@ class Collector:
         self.notes: dict[str, str] = {}
 
     @classmethod
+    @abstractmethod
     def start(cls, header: Header, evidence: Evidence, delimiter: str) -> Collector | None:
         """A reader for the table under `header`, None where the names are not those of this format."""
-        raise NotImplementedError
 
+    @abstractmethod
     def accept(self, row: list[str]) -> bool:
         """Take `row` if it belongs to this table."""
-        raise NotImplementedError
 
-    def finish(self) -> None:
+    def finish(self) -> None:  # noqa: B027 - most tables have nothing left to do
         """Called once after the last row."""
 
     def is_table(self) -> bool:

@@ -7,6 +7,7 @@ Copies have no grid or a name in brackets and are dropped, API calls are not ker
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 
 from dashboard.measured import units
 from dashboard.measured.collector import Collector, TimeTable
@@ -40,8 +41,9 @@ class _NvprofTimes(TimeTable):
         self.take(row, name)
         return True
 
+    @abstractmethod
     def take(self, row: list[str], name: str) -> None:
-        raise NotImplementedError
+        """Keep the row of the kernel `name`."""
 
 
 class NvprofTrace(_NvprofTimes):

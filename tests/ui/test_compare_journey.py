@@ -101,6 +101,7 @@ def test_a_long_simulation_shows_progress_and_can_be_cancelled(open_page):
     page.get_by_role("button", name="Cancel").click()
     page.get_by_role("button", name="Run the simulation").wait_for()
     page.get_by_text("million line requests, about").wait_for()
+    assert page.locator(LATENCY_CARD).nth(2).inner_text() == "–"
 
 
 def test_wrong_input_is_answered_in_one_sentence(open_page):
