@@ -19,6 +19,7 @@ from typing import Any
 from joblib import Parallel, delayed
 from joblib.externals.loky.process_executor import BrokenProcessPool
 
+from dashboard import spans
 from presets.errors import NotModelled
 from presets.experiment import Experiment
 
@@ -32,7 +33,7 @@ IDLE_WORKER_TIMEOUT_S = 3600
 
 @dataclass
 class Job:
-    """One simulation asked for: its state, and once done its answer (record, timeline rows)."""
+    """One simulation asked for: its state, and once done its answer (record, timeline as a table)."""
 
     key: str
     experiment: Experiment
@@ -208,7 +209,7 @@ def work(experiment: Experiment, timeline_sm: int, folder: Path) -> tuple[str, A
     roles = 1 + experiment.kernel.pipeline.consumer_warpgroups
     return DONE, {
         "record": to_record(experiment, run.result),
-        "timeline": timeline.rows(run.spans, roles)[:SHOWN_SPANS],
+        "timeline": spans.frame(timeline.rows(run.spans, roles)[:SHOWN_SPANS]),
     }
 
 

@@ -50,6 +50,7 @@ def override(spec: S, settings: Mapping[str, str], where: str = "--set") -> S:
     for key, text in settings.items():
         if key not in leaf_keys(type(spec)):
             raise PresetError(f"{where}: {unknown('key', key, leaf_keys(type(spec)))}")
+        _refuse_part_of_absent_section(spec, key, settings, where)
         values[key] = _parse(text, key, where)
         sources[key] = Provenance("override", f"{where} {key}={text}")
     for key, leader in _FOLLOWS.items():
@@ -58,6 +59,20 @@ def override(spec: S, settings: Mapping[str, str], where: str = "--set") -> S:
             sources[key] = Provenance("override", f"scaled with {leader}: {where} {leader}={settings[leader]}")
     identity = {key: getattr(spec, key) for key in type(spec).model_fields if key in _IDENTITY}
     return _build(type(spec), identity | values, sources, where)
+
+
+def _refuse_part_of_absent_section(spec: Spec, key: str, settings: Mapping[str, str], where: str) -> None:
+    section = key.split(".")[0]
+    if "." not in key or getattr(spec, section) is not None:
+        return
+    missing = [
+        other for other in leaf_keys(type(spec)) if other.startswith(f"{section}.") and other not in settings
+    ]
+    if missing:
+        raise PresetError(
+            f"{where}: {key}: {spec.name} has no section '{section}'; set all of it or none "
+            f"(missing: {', '.join(missing)})"
+        )
 
 
 def from_values(kind: type[S], values: Mapping[str, Any], where: str) -> S:

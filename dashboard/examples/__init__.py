@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from dashboard import spans
 from presets import loader
 from presets.arguments import build
 from presets.experiment import Experiment
@@ -34,8 +35,13 @@ def stored() -> dict[str, Any]:
 
 
 def answer_for(key: str) -> dict[str, Any] | None:
-    """The stored answer if `key` names it (same experiment, same simulator sources)."""
-    return stored() if FILE.is_file() and stored()["key"] == key else None
+    """The stored answer, as the queue gives one, if `key` names it (same experiment, same simulator sources)."""
+    return _answer() if FILE.is_file() and stored()["key"] == key else None
+
+
+@cache
+def _answer() -> dict[str, Any]:
+    return {"record": stored()["record"], "timeline": spans.frame(stored()["timeline"])}
 
 
 def studies() -> list[dict[str, Any]]:
@@ -71,4 +77,5 @@ def write() -> Path:
     }
     FILE.write_bytes(gzip.compress(json.dumps(answer).encode(), mtime=0))
     stored.cache_clear()
+    _answer.cache_clear()
     return FILE

@@ -1,6 +1,5 @@
 """The pipeline of one SM over time: one row per warpgroup and unit, one trace per activity."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,16 +25,16 @@ _BOTTOM_UP = ("TMA", "tensor core", "consumer 3", "consumer 2", "consumer 1", "p
 
 
 def figure(
-    rows: Sequence[dict[str, Any]], clock_hz: float, view: tuple[int, int], title: str, stale: bool = False
+    spans: pd.DataFrame, clock_hz: float, view: tuple[int, int], title: str, stale: bool = False
 ) -> go.Figure:
-    """Spans as horizontal bars over cycles; `view` is what is shown at first. Waits are light.
+    """Spans (`dashboard.spans`) as horizontal bars over cycles; `view` is what is shown at first. Waits are light.
 
     Values go in as NumPy arrays, which Plotly passes on whole; lists of thousands of spans it would copy and
     check item by item, at half a second a redraw.
     """
-    spans = pd.DataFrame(rows)
     names = sorted(spans["row"].unique(), key=_height)
-    spans["place"] = spans["row"].map({name: place for place, name in enumerate(names)}).astype(np.int8)
+    places = spans["row"].map({name: place for place, name in enumerate(names)}).astype(np.int8)
+    spans = spans.assign(place=places)
     us = 1e6 / clock_hz
     chart = go.Figure()
     legend_waits = True
@@ -78,9 +77,9 @@ def _bars(spans: pd.DataFrame, activity: str, us: float) -> dict[str, Any]:
     }
 
 
-def window(rows: Sequence[dict[str, Any]], place: float | None) -> tuple[int, int]:
+def window(spans: pd.DataFrame, place: float | None) -> tuple[int, int]:
     """The cycles in view: WINDOW_CYCLES of them at `place` (0 start, 1 end) of the run, or all for None."""
-    start, end = min(row["start_cycle"] for row in rows), max(row["end_cycle"] for row in rows)
+    start, end = int(spans["start_cycle"].min()), int(spans["end_cycle"].max())
     if place is None or end - start <= WINDOW_CYCLES:
         return start, end
     first = start + int((end - start - WINDOW_CYCLES) * place)

@@ -11,7 +11,6 @@ from dashboard.figures import traffic as traffic_figure
 from dashboard.widgets import url
 from dashboard.widgets.experiment import DEFAULTS, sidebar, start
 from dashboard.widgets.simulation import TIMELINE_SM, simulation
-from presets.errors import PresetError
 from presets.experiment import Experiment
 
 NAMES = {entry.name: (entry.title, entry.color) for entry in ESTIMATORS.values()}
@@ -22,8 +21,7 @@ ACCENTS = {"simfa-python": "blue", "genz": "orange", "sim-fa": "green", "llm-vie
 
 def page() -> None:
     experiment = sidebar(list(ESTIMATORS))
-    if isinstance(experiment, PresetError):
-        st.error(f"This experiment cannot be run. {experiment}")
+    if experiment is None:
         return
     st.markdown(f"#### {experiment.words()}")
     st.caption(
@@ -137,15 +135,15 @@ def _pipeline(experiment: Experiment, given: dict[str, Any] | None, why_not: str
     shown, answer = (experiment, given) if given is not None else kept  # type: ignore[misc]
     if stale:
         st.caption(f"Stale: this is {shown.words()}. {why_not}")
-    rows = answer["timeline"]
-    if not rows:
+    spans = answer["timeline"]
+    if spans.empty:
         st.info(f"SM {TIMELINE_SM} ran no CTA: the grid is smaller than the GPU.")
         return
     view = st.segmented_control("View", list(_VIEWS), default="Start", key="view", label_visibility="collapsed")
-    ctas = len({row["cta"] for row in rows})
+    ctas = spans["cta"].nunique()
     title = f"SM {TIMELINE_SM} ran {ctas} CTAs; drag to zoom, double-click for all of it"
-    window = gantt.window(rows, _VIEWS.get(view or "Start", 0.0))
-    chart = gantt.figure(rows, shown.gpu.sm.clock_hz, window, title, stale)
+    window = gantt.window(spans, _VIEWS.get(view or "Start", 0.0))
+    chart = gantt.figure(spans, shown.gpu.sm.clock_hz, window, title, stale)
     st.plotly_chart(chart, key="gantt", config=style.TOOLBAR)
 
 

@@ -6,13 +6,11 @@ from dashboard import assumptions
 from dashboard.catalog import ESTIMATORS
 from dashboard.widgets import url
 from dashboard.widgets.experiment import DEFAULTS, sidebar
-from presets.errors import PresetError
 
 
 def page() -> None:
     experiment = sidebar(list(ESTIMATORS))
-    if isinstance(experiment, PresetError):
-        st.error(f"This experiment cannot be run. {experiment}")
+    if experiment is None:
         return
     st.markdown(f"#### What is assumed: {experiment.words()}")
     st.caption(

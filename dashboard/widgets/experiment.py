@@ -45,19 +45,20 @@ _KEPT: dict[str, Any] = {"persist_state": "session"}  # what is set outlives a v
 _POWERS = [2**n for n in range(9, 18)]
 
 
-def sidebar(references: list[str]) -> Experiment | PresetError:
-    """The experiment the controls describe, or what is wrong with it."""
+def sidebar(references: list[str]) -> Experiment | None:
+    """The experiment the controls describe; None after saying on the page what is wrong with it."""
     gpus, kernels, llms = (loader.names(kind) for kind in (GpuSpec, KernelSpec, LlmSpec))
     choices = {"llm": [*llms, BARE], "gpu": gpus, "kernel": [OWN, *kernels], "dtype": list(DTYPES)}
     url.initial(DEFAULTS, choices | {"reference": references}, _LARGEST)
-    with st.sidebar:
-        try:
+    try:
+        with st.sidebar:
             llm = _model(choices["llm"])
             workload = _workload(choices["dtype"])
             gpu, kernel = _hardware(gpus, kernels)
             return build(llm, gpu, kernel, _what_if(), **workload)
-        except PresetError as error:
-            return error
+    except PresetError as error:
+        st.error(f"This experiment cannot be run. {error}")
+        return None
 
 
 def start(key: str) -> Any:

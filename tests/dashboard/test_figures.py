@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from dashboard import compare, traffic
+from dashboard import compare, spans, traffic
 from dashboard.catalog import ESTIMATORS
 from dashboard.figures import bars, gantt
 from dashboard.figures import traffic as traffic_figure
@@ -78,11 +78,11 @@ SPANS = [
     },
     {"row": "consumer 1", "activity": "softmax", "category": "softmax", "start_cycle": 90, "end_cycle": 100_000},
 ]
+SPANS = [{**span, "issued_cycle": 0, "cta": 0} for span in SPANS]
 
 
 def test_gantt_has_one_trace_per_activity_and_light_waits():
-    rows = [{**span, "issued_cycle": 0, "cta": 0} for span in SPANS]
-    chart = gantt.figure(rows, 1.83e9, (0, 100), "title")
+    chart = gantt.figure(spans.frame(SPANS), 1.83e9, (0, 100), "title")
     by_name = {trace.name: trace for trace in chart.data}
     assert set(by_name) == {"QK GEMM, consumer 1", "softmax", "waiting (hover says for what)"}
     assert list(by_name["softmax"].base) == [90] and list(by_name["softmax"].x) == [99_910]
@@ -92,15 +92,13 @@ def test_gantt_has_one_trace_per_activity_and_light_waits():
 
 
 def test_gantt_window_is_30k_cycles_at_a_place_or_the_whole_run():
-    rows = [{**span, "cta": 0} for span in SPANS]
+    rows = spans.frame(SPANS)
     assert gantt.window(rows, 0.0) == (0, 30_000)
     assert gantt.window(rows, 1.0) == (70_000, 100_000)
     assert gantt.window(rows, None) == (0, 100_000)
 
 
 def test_the_gantt_takes_a_second_cta_slot_of_the_sm():
-    from dashboard.figures import gantt
-
     span = {
         "activity": "softmax",
         "category": "softmax",
@@ -110,5 +108,11 @@ def test_the_gantt_takes_a_second_cta_slot_of_the_sm():
         "cta": 0,
     }
     names = ["consumer 1", "consumer 1, CTA slot 2", "TMA"]
-    chart = gantt.figure([{**span, "row": name} for name in names], 1.83e9, (0, 9), "two slots")
+    chart = gantt.figure(spans.frame([{**span, "row": name} for name in names]), 1.83e9, (0, 9), "two slots")
     assert list(chart.layout.yaxis.ticktext) == ["TMA", "consumer 1", "consumer 1, CTA slot 2"]
+
+
+def test_a_timeline_as_columns_takes_a_tenth_of_the_memory_of_its_rows():
+    table = spans.frame(SPANS * 10_000)
+    assert table.memory_usage(deep=True).sum() / len(table) < 50
+    assert spans.frame([]).empty
