@@ -26,6 +26,7 @@ class Estimator:
     title: str
     short: str
     color: str
+    accent: str  # the theme colour nearest to it, for text
     symbol: str
     about: str
     run: Callable[[Experiment], Result]
@@ -40,6 +41,7 @@ ESTIMATORS: dict[str, Estimator] = {
             "SimFA-python",
             "SimFA-python",
             "#0072B2",
+            "blue",
             "square",
             "The Sim-FA paper's closed forms with two cache regimes; latency by a roofline.",
             simfa_python.run,
@@ -49,6 +51,7 @@ ESTIMATORS: dict[str, Estimator] = {
             "GenZ-style ideal cache",
             "GenZ",
             "#E69F00",
+            "orange",
             "diamond",
             "Every tensor crosses DRAM once; no L2, no tiles, no mask. Equal to GenZ 0.0.16.",
             genz.run,
@@ -58,6 +61,7 @@ ESTIMATORS: dict[str, Estimator] = {
             "Sim-FA cycle simulation",
             "Sim-FA",
             "#009E73",
+            "green",
             "circle",
             "Event-driven simulation of every SM, TMA engine, tensor core, L2 slice and DRAM channel.",
             _simulate,
@@ -68,6 +72,7 @@ ESTIMATORS: dict[str, Estimator] = {
             "LLM-Viewer (peer)",
             "LLM-Viewer",
             "#CC79A7",
+            "violet",
             "x",
             "Reads K/V per 128 rows and query head, stores an L x S output. Equal to LLM-Viewer 472f71f.",
             llm_viewer.run,

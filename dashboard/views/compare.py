@@ -16,7 +16,6 @@ from presets.experiment import Experiment
 NAMES = {entry.name: (entry.title, entry.color) for entry in ESTIMATORS.values()}
 SHORT = {entry.name: (entry.short, entry.color) for entry in ESTIMATORS.values()}
 _VIEWS: dict[str, float | None] = {"Start": 0.0, "Middle": 0.5, "End": 1.0, "Whole run": None}
-ACCENTS = {"simfa-python": "blue", "genz": "orange", "sim-fa": "green", "llm-viewer": "violet"}
 
 
 def page() -> None:
@@ -89,7 +88,7 @@ def _cards(answers: list[compare.Record], reference: str, why_not: str) -> None:
         latency = record["latency_us"]
         change = compare.difference(latency, base["latency_us"]) if record is not base else ""
         column.metric(
-            f":{ACCENTS[estimator.name]}[**{estimator.title}**]",
+            f":{estimator.accent}[**{estimator.title}**]",
             compare.ABSENT if latency is None else f"{compare.digits(latency)} µs",
             delta=f"{change} to {ESTIMATORS[reference].title}"
             if change

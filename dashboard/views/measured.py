@@ -18,7 +18,6 @@ from dashboard.widgets.measured_matching import matching
 from dashboard.widgets.measured_simulation import simulations
 
 MARKS = {entry.name: (entry.short, entry.color, entry.symbol) for entry in ESTIMATORS.values()}
-ACCENTS = {"simfa-python": "blue", "genz": "orange", "sim-fa": "green", "llm-viewer": "violet"}
 TITLES = {quantity.key: quantity.title for quantity in QUANTITIES}
 
 
@@ -124,7 +123,7 @@ def _cards(summed: list[dict[str, Any]]) -> None:
         entry = ESTIMATORS[row["estimator"]]
         worst = row["worst_error_pct"]
         column.metric(
-            f":{ACCENTS[entry.name]}[**{entry.short}**]",
+            f":{entry.accent}[**{entry.short}**]",
             shown.percent(row["mape_pct"]),
             delta=f"worst {worst:+.1f} %" if worst is not None else _absent(entry.simulated),
             delta_color="off",

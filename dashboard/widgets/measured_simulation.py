@@ -11,10 +11,9 @@ from dashboard.jobs import DONE, QUEUED, Job
 from dashboard.measured import comparison
 from dashboard.plain import markdown
 from dashboard.widgets.measured_desk import Desk
+from dashboard.widgets.simulation import forecast
 from presets.experiment import Experiment
 from simfa import coverage
-
-LINES_PER_S = 8_000_000  # a cautious pace of one core, for the forecast only
 
 
 def simulations(desk: Desk, todo: Sequence[Experiment]) -> None:
@@ -34,15 +33,13 @@ def simulations(desk: Desk, todo: Sequence[Experiment]) -> None:
 
 def _offer(desk: Desk, left: dict[str, Experiment]) -> None:
     lines = sum(coverage.line_requests(asked) for asked in left.values())
-    seconds = lines / LINES_PER_S
-    forecast = f"{max(seconds, 1):.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button(f"Simulate {_kernels(len(left))}", key="measured_simulate"):
             desk.waiting = list(left)
             desk.failed, desk.asked = {}, set()
             st.rerun()
         st.caption(
-            f"Sim-FA cycle simulation: {lines / 1e6:,.0f} million line requests, about {forecast} on one core. "
+            f"Sim-FA cycle simulation: {lines / 1e6:,.0f} million line requests, about {forecast(lines)} on one core. "
             "Results come in one by one."
         )
 

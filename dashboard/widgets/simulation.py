@@ -69,16 +69,16 @@ def _control(experiment: Experiment, key: str, job: Job | None) -> str:
 
 def _start_button(experiment: Experiment, key: str, label: str) -> None:
     lines = coverage.line_requests(experiment)
-    seconds = lines / LINES_PER_S
-    forecast = _duration(seconds)
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button(label, key=f"start-{key}"):
             state.board().submit(key, experiment, TIMELINE_SM, state.session_id())
             st.rerun()
-        st.caption(f"{lines / 1e6:,.0f} million line requests, about {forecast} on one core.")
+        st.caption(f"{lines / 1e6:,.0f} million line requests, about {forecast(lines)} on one core.")
 
 
-def _duration(seconds: float) -> str:
+def forecast(lines: int) -> str:
+    """How long this many line requests take on one core, cautiously, in words."""
+    seconds = max(lines / LINES_PER_S, 1)
     if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:,.0f} h"

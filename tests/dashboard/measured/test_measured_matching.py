@@ -13,7 +13,8 @@ from dashboard.measured import Launch, gpus, read, tiles
 from dashboard.measured.case import Case, Match, settings_of
 from dashboard.measured.infer import propose
 from dashboard.measured.matching import case, groups, is_attention, short_name, used
-from presets.errors import PresetError
+from presets.errors import NotModelled, PresetError
+from simfa import coverage
 
 DATA = Path(__file__).parent / "data"
 GB10_FILE = "gb10_b1_h8_s4096_d128_float16_noncausal.csv"
@@ -240,3 +241,16 @@ def test_whatever_the_names_are_a_proposal_comes_back(kernel, grid, file, device
 def test_a_grid_beyond_every_workload_is_said_and_not_a_crash(template: str, grid: tuple[int, int, int]) -> None:
     match, _ = propose(template, grid, "", "", "")
     assert match.seq_q is None or match.seq_q <= 2**24
+
+
+def test_flashattention_2_on_hopper_is_not_simulated_as_flashattention_3() -> None:
+    asked = Case(
+        id="fa2",
+        file="fa2.csv",
+        kernel_name=FA2,
+        title="FlashAttention-2",
+        match=Match(gpu="h100-sxm", heads_q=16, head_dim=128, seq_q=2048, settings=tiles.plain_settings(128, 64)),
+    ).experiment(measured_clock=False)
+    with pytest.raises(NotModelled, match="is not modelled yet: the simulator runs WGMMA kernels"):
+        coverage.check(asked)
+    assert any("mma.sync" in caution for caution in asked.cautions())
