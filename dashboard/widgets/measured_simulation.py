@@ -39,8 +39,8 @@ def _offer(desk: Desk, left: dict[str, Experiment]) -> None:
             desk.failed, desk.asked = {}, set()
             st.rerun()
         st.caption(
-            f"Sim-FA cycle simulation: {lines / 1e6:,.0f} million line requests, about {forecast(lines)} on one core. "
-            "Results come in one by one."
+            f"Sim-FA cycle simulation: {lines / 1e6:,.0f} million line requests, about {forecast(lines)} "
+            "on one core. Results come in one by one."
         )
 
 
