@@ -43,7 +43,8 @@ def figure(
         )
     _mark_boundary(chart, first_unfit_tokens, shortest, longest)
     ticks = [tick for tick in _TICKS if shortest <= tick <= longest]
-    view = [math.log10(shortest), math.log10(longest) + 0.01]
+    ends = [shortest, longest] if simulated is None else [shortest, longest, simulated[0]]
+    view = [math.log10(min(ends)) - 0.02, math.log10(max(ends)) + 0.02]
     chart.update_xaxes(
         type="log", range=view, title=axis, tickvals=ticks, ticktext=[f"{tick // 1024}K" for tick in ticks]
     )

@@ -54,6 +54,14 @@ def test_traffic_figure_states_where_the_lines_part_and_marks_the_boundary(make_
     assert chart.data[-1].y[0] == 0.3
 
 
+@pytest.mark.parametrize("length", [512, 1024, 131_072, 262_144])
+def test_the_simulated_point_is_in_view_whatever_its_length(make_experiment, length):
+    curve = traffic.curve(make_experiment())
+    chart = traffic_figure.figure(curve.points, curve.first_unfit_tokens, NAMES, (length, 1e8), "tokens")
+    low, high = chart.layout.xaxis.range
+    assert low < math.log10(length) < high
+
+
 def test_traffic_figure_without_a_boundary_in_view_says_so(make_experiment):
     curve = traffic.curve(make_experiment(), longest=32_768)
     chart = traffic_figure.figure(curve.points, curve.first_unfit_tokens, NAMES, None, "tokens")
