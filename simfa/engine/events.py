@@ -20,7 +20,9 @@ GENERATE = 1  # argument: SM
 ISSUE = 2  # argument: SM
 WAKE = 3  # argument: thread
 TENSOR_DONE = 4  # argument: thread and its group's place
-KINDS = 5
+PHASE_OVER = 5  # argument: SM
+TENSOR_IDLE = 6  # argument: SM
+KINDS = 7
 KIND_SHIFT = 27
 ARGUMENT_MASK = (1 << KIND_SHIFT) - 1
 

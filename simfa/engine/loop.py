@@ -46,6 +46,10 @@ def advance(machine, budget):
             tma.generate(grid, engines, state, memory, queue, observer, sm)
         elif kind == events.ISSUE:
             frontend.issue(grid, state, engines, queue, observer, code, entries, argument)
+        elif kind == events.PHASE_OVER:
+            frontend.phase_over(grid, state, queue, observer, argument)
+        elif kind == events.TENSOR_IDLE:
+            tensor_core.idle(state, queue, argument)
         elif kind == events.TENSOR_DONE:
             thread = argument // GROUPS
             tensor_core.done(state, queue, thread, argument % GROUPS)

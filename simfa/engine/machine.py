@@ -23,4 +23,4 @@ class Machine(NamedTuple):
 
 def event_capacity(sms: int, threads_per_sm: int, inflight_lines: int, issue_buffer_entries: int) -> int:
     """The most events that can be pending: a line, WGMMA or wake-up each, and an SM's own few."""
-    return sms * (inflight_lines + issue_buffer_entries + threads_per_sm + 8)
+    return sms * (inflight_lines + 2 * issue_buffer_entries + 5 * threads_per_sm + 8)

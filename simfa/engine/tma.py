@@ -17,7 +17,7 @@ import numpy as np
 from simfa.engine import dispatch, events, groups, probe, threads
 from simfa.engine.groups import STORE_KIND
 from simfa.engine.jit import inlined_kernel, kernel
-from simfa.engine.opcodes import RANKS, TMA_BULK, TMA_BULK_STORE, TMA_STORE, TMA_WAIT
+from simfa.engine.opcodes import RANKS, STEP_AXIS, TMA_BULK, TMA_BULK_STORE, TMA_STORE, TMA_WAIT
 from simfa.memory import path
 
 QUEUE = 32  # operations outstanding per SM; a power of two
@@ -116,8 +116,9 @@ def has_room(tma, sm):
 
 
 @kernel
-def enqueue(tma, state, queue, thread, instruction, group, origins):
-    """Take an operation. `origins` are the CTA's, by map; a store belongs to the group at place `group`."""
+def enqueue(tma, state, queue, thread, instruction, place, origins):
+    """Take an operation. `origins` are the CTA's, by map; `place` is the group's place of a store, the stage and
+    its filling of a load, and how many rows its box is moved by."""
     now = queue.header[0]["now"]
     sm = threads.sm_of(state, thread)
     engine = tma.engines[sm]
@@ -126,7 +127,7 @@ def enqueue(tma, state, queue, thread, instruction, group, origins):
     idle = engine["generating"] == engine["next"]
     engine["next"] += 1
     opcode = instruction["opcode"]
-    _note(tma.details[index], thread, instruction, group, now)
+    _note(tma.details[index], thread, instruction, place, now)
     operation["is_store"] = opcode in (TMA_STORE, TMA_BULK_STORE)
     operation["done"] = 0
     operation["outstanding"] = 0
@@ -136,7 +137,7 @@ def enqueue(tma, state, queue, thread, instruction, group, origins):
     else:
         operation["ready_at"] += tma.config[0]["setup_cycles"]
         start = tma.starts[state.threads[thread]["pc"]]
-        _box(tma, index, instruction["map"], start, origins[instruction["map"]])
+        _box(tma, index, instruction["map"], start, origins[instruction["map"]], place[3])
     operation["address"] = tma.details[index]["run"] = tma.details[index]["first"]
     operation["line"] = operation["address"] >> tma.config[0]["line_shift"]
     _set_last_line(tma, operation)
@@ -147,14 +148,14 @@ def enqueue(tma, state, queue, thread, instruction, group, origins):
 
 
 @kernel
-def _note(detail, thread, instruction, group, now):
+def _note(detail, thread, instruction, place, now):
     detail["issued_at"] = now
     detail["thread"] = thread
     detail["opcode"] = instruction["opcode"]
-    detail["sid"] = instruction["sid"]
-    detail["phase"] = instruction["phase"]
+    detail["sid"] = place[1]
+    detail["phase"] = place[2]
     detail["expected"] = instruction["expected"]
-    detail["group"] = group
+    detail["group"] = place[0]
     detail["tag"] = instruction["tag"]
 
 
@@ -171,8 +172,11 @@ def _contiguous(tma, index, address, length):
 
 
 @kernel
-def _box(tma, index, tensor_map, start, origin):
-    """The part of a box inside its tensor as rows, runs of rows, and up to OUTER dimensions of runs."""
+def _box(tma, index, tensor_map, start, origin, moved):
+    """The part of a box inside its tensor as rows, runs of rows, and up to OUTER dimensions of runs.
+
+    The box begins at `start` within the CTA's `origin`, `moved` further in STEP_AXIS.
+    """
     operation, detail = tma.operations[index], tma.details[index]
     dimensions = tma.dimensions[tensor_map]
     layout = tma.maps[tensor_map]
@@ -186,7 +190,8 @@ def _box(tma, index, tensor_map, start, origin):
     outer = 0
     for place in range(1, RANKS):
         axis = dimensions[place]["walk"]
-        low, inside = _clip(dimensions[axis], start[axis] + origin[axis])
+        first = start[axis] + origin[axis] + (moved if axis == STEP_AXIS else 0)
+        low, inside = _clip(dimensions[axis], first)
         detail["first"] += low * dimensions[axis]["stride_bytes"]
         if inside == 1:
             continue

@@ -12,7 +12,10 @@ from simfa.engine import threads
 from simfa.isa import Program, WgmmaTiming
 from simfa.trace.tensor_map import TensorMap
 
-_FIELDS = ("opcode", "map", "sid", "gid", "bid", "count", "cycles", "tag", "bytes")
+_FIELDS = (
+    *("opcode", "map", "sid", "gid", "bid", "count", "cycles", "tag", "bytes"),
+    *("stages", "counter", "advance", "step", "fp32", "mufu", "operands"),
+)
 
 
 @dataclass(frozen=True)
@@ -48,8 +51,11 @@ def fillings(cta: Sequence[Program]) -> list[list[tuple[int, int]]]:
     """For each thread and instruction the phase that a load belongs to, and how many loads the phase takes.
 
     An mbarrier fills once for all loads of a phase, whichever threads issue them, as a kernel announces them by
-    expect_tx. A thread's next phase of a stage begins with its ACQUIRE_STAGE of it, or its MB_WAIT on it.
+    expect_tx. A thread's next phase of a stage begins with its ACQUIRE_STAGE of it, or its MB_WAIT on it. Where
+    programs have loops, each load follows an ACQUIRE_STAGE of its own, which counts the phases as it runs.
     """
+    if any(row["opcode"] in op.CONTROL for program in cta for row in program.rows):
+        return [[(op.DYNAMIC, 1)] * len(program.rows) for program in cta]
     phases = [_phases(program) for program in cta]
     loads: dict[tuple[int, int], int] = defaultdict(int)
     for program, own in zip(cta, phases, strict=True):
@@ -81,7 +87,8 @@ def _releasers(cta: Sequence[Program]) -> np.ndarray:
     """Threads of a CTA that release each stage: those whose release an ACQUIRE_STAGE needs."""
     count = np.zeros(threads.STAGES, np.int32)
     for program in cta:
-        for sid in {row["sid"] for row in program.rows if row["opcode"] == op.RELEASE_STAGE}:
+        released = [row for row in program.rows if row["opcode"] == op.RELEASE_STAGE]
+        for sid in {row["sid"] + place for row in released for place in range(max(row.get("stages", 0), 1))}:
             count[sid] += 1
     return count
 
@@ -95,7 +102,21 @@ def _encode(program: Program, filling: list[tuple[int, int]], timing: WgmmaTimin
     code["expected"] = [expected for _, expected in filling]
     code["address"] = [_bulk_address(row) for row in program.rows]
     code["cycles"] = [_cycles(row, timing) for row in program.rows]
+    code["target"] = _targets(program)
     return code
+
+
+def _targets(program: Program) -> list[int]:
+    """Of each LOOP the distance to what follows its END_LOOP, of each END_LOOP that back to its first instruction."""
+    targets = [0] * len(program.rows)
+    begun: list[int] = []
+    for place, row in enumerate(program.rows):
+        if row["opcode"] == op.LOOP:
+            begun.append(place)
+        elif row["opcode"] == op.END_LOOP:
+            first = begun.pop()
+            targets[first], targets[place] = place + 1 - first, first + 1 - place
+    return targets
 
 
 def _bulk_address(row: Mapping[str, Any]) -> int:
