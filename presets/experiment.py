@@ -34,6 +34,7 @@ class Experiment(Section):
     gpu: GpuSpec
     kernel: KernelSpec
     workload: Workload
+    params: Literal["paper", "calibrated"] = "paper"  # where the values of GPU and kernel come from
 
     @model_validator(mode="after")
     def _heads_shared(self) -> "Experiment":
@@ -93,7 +94,7 @@ class Experiment(Section):
         parts = [self.llm.title, f"{length} tokens", f"batch {work.batch}", work.dtype.upper()]
         parts += ["causal"] if work.causal else []
         parts += [f"tensor parallel {work.tensor_parallel}"] if work.tensor_parallel > 1 else []
-        return ", ".join([*parts, self.gpu.title, self.kernel.title])
+        return ", ".join([*parts, self.gpu.title, self.kernel.title, f"{self.params} parameters"])
 
 
 def make_workload(**values: object) -> Workload:
@@ -107,10 +108,12 @@ def make_workload(**values: object) -> Workload:
         raise PresetError("\n".join(map(_option_sentence, items))) from None
 
 
-def make_experiment(llm: LlmSpec, gpu: GpuSpec, kernel: KernelSpec, workload: Workload) -> Experiment:
+def make_experiment(
+    llm: LlmSpec, gpu: GpuSpec, kernel: KernelSpec, workload: Workload, parameter_set: str = "paper"
+) -> Experiment:
     """A checked Experiment; PresetError where heads do not divide among GPUs."""
     try:
-        return Experiment(llm=llm, gpu=gpu, kernel=kernel, workload=workload)
+        return Experiment(llm=llm, gpu=gpu, kernel=kernel, workload=workload, params=parameter_set)
     except ValidationError as error:
         raise PresetError(error.errors()[0]["msg"].removeprefix("Value error, ")) from None
 

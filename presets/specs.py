@@ -154,6 +154,9 @@ class LaunchSpec(Section):
     """The shortest time a kernel launch can take, whatever it computes."""
 
     floor_s: NonNegative
+    overhead_s: NonNegative | None = Field(
+        default=None, description="of a kernel's time, outside the simulated cycles; absent: none"
+    )
 
 
 class Spec(Section):

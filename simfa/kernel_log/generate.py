@@ -7,7 +7,7 @@ built-in programs check each other. Timestamps only have an order.
 import numpy as np
 
 from presets.experiment import Experiment
-from simfa import launch
+from simfa import launch, tiles
 from simfa.kernel_log.format import DTYPES, ENTRY, EVENTS, TENSORS, WARPS_PER_WARPGROUP, encode
 
 Event = tuple[str, int, int]  # name, stage, payload
@@ -46,7 +46,7 @@ def generate(experiment: Experiment, entries_per_warp: int = 0) -> bytes:
     """The log of an experiment's launch; 0 entries per warp: as many as it takes, and one."""
     pipeline = experiment.kernel.pipeline
     stages = (pipeline.k_stages, pipeline.v_stages)
-    counts = [int(count) for count in launch.kv_tiles(experiment)]
+    counts = [int(count) for count in tiles.kv_tiles(experiment)]
     consumers = {tiles: consumer_events(tiles, *stages) for tiles in set(counts)}
     backward = pipeline.kv_order == "last_to_first"
     blocks = len(counts) * experiment.heads_q * experiment.workload.batch
