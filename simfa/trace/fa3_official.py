@@ -15,6 +15,7 @@ from simfa.trace.fa3 import MAP_K, MAP_NAMES, MAP_O, MAP_Q, MAP_V, SID_Q, TAG_PV
 from simfa.trace.phases import Softmax
 
 COUNTER = {MAP_K: 0, MAP_V: 1}
+WROTE_O, READ_V = 3, 4  # named barriers after the consumers' own: O is in shared memory; V is no longer read
 MASKED, PLAIN = 0, 1  # loops: further steps with a mask, then those without
 __all__ = ["MAP_NAMES", "Kernel", "empty_roles", "primed_barriers", "roles"]
 
@@ -100,12 +101,12 @@ class _Consumer:
 
     def written(self) -> Program:
         """The whole program of a tile."""
-        self.overhead()
         self.program.emit("MB_WAIT", tag=MAP_Q, sid=SID_Q)
         self._first_step()
         for loop, masked in ((MASKED, True), (PLAIN, False)):
             self._loop(loop, lambda masked=masked: self._step(masked))
         self._last_step()
+        self.overhead()
         self.store()
         return self.program
 
@@ -115,12 +116,27 @@ class _Consumer:
             self.program.emit("BUBBLES", cycles=self.kernel.overhead_cycles)
 
     def store(self) -> None:
-        """O of this consumer's rows, waited for, then V's place is free."""
-        row = self.index * self.shape.consumer_rows
-        self.program.emit("TMA_STORE", tag=MAP_O, gmem=(0, 0, row, 0), map=MAP_O, gid=0)
+        """Once all have read V, O to shared memory in its place; the last consumer stores the tile for all."""
+        others = [index for index in range(self._consumers) if index != self.index]
+        for index in others:
+            self.program.emit("BAR_ARRIVE", tag=MAP_O, bid=READ_V + index)
+        if others:
+            self.program.emit("BAR_WAIT", tag=MAP_O, bid=READ_V + self.index, count=len(others))
+        self._phases(self.softmax.output_to_shared())
+        if self.index != self._consumers - 1:
+            self.program.emit("BAR_ARRIVE", tag=MAP_O, bid=WROTE_O)
+            return
+        if others:
+            self.program.emit("BAR_WAIT", tag=MAP_O, bid=WROTE_O, count=len(others))
+        for row in range(0, self.shape.kernel.tile.query_rows, self.shape.consumer_rows):
+            self.program.emit("TMA_STORE", tag=MAP_O, gmem=(0, 0, row, 0), map=MAP_O, gid=0)
         self.program.emit("TMA_COMMIT", gid=0)
         self.program.emit("TMA_WAIT", tag=MAP_O, gid=0, count=0)
         self.program.emit("RELEASE_STAGE", tag=MAP_O, sid=self.kernel.sid_o)
+
+    @property
+    def _consumers(self) -> int:
+        return self.shape.kernel.pipeline.consumer_warpgroups
 
     def _loop(self, number: int, body: Callable[[], None]) -> None:
         self.program.emit("LOOP", bid=number, count=0)
@@ -147,7 +163,7 @@ class _Consumer:
         self._wait(MAP_V)
         self._gemm_pv()
         if self._ping_pong:
-            following = (self.index + 1) % self.shape.kernel.pipeline.consumer_warpgroups
+            following = (self.index + 1) % self._consumers
             self.program.emit("BAR_ARRIVE", tag=TAG_SOFTMAX, bid=following)
         self._finish(1, TAG_QK)
         self._release(MAP_K)

@@ -46,6 +46,10 @@ class Softmax:
         count = self._instructions(self.head_dim)
         return [self._phase(count, operands=2 * count)]
 
+    def output_to_shared(self) -> list[dict[str, int]]:
+        """O to shared memory, where TMA takes it from."""
+        return [_latency(ceil(self.rows * self.head_dim * self.precision_bytes / self.spec.shared_store_bytes_per_cycle))]
+
     def row_sums(self) -> list[dict[str, int]]:
         """The exchange between lanes at the end."""
         return [_latency(self.spec.exchange_latency_cycles)] if self.spec.exchange_latency_cycles else []
