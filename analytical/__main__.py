@@ -4,14 +4,14 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from analytical import genz, llm_viewer, simfa_python
+from analytical import genz, launch_order, llm_viewer, simfa_python
 from presets.arguments import Parser, add_experiment_options, exit_with, experiments, print_json
 from presets.errors import PresetError, unknown
 from presets.experiment import Experiment
 from presets.record import Result, to_record
 
 ESTIMATORS: dict[str, Callable[[Experiment], Result]] = {
-    module.NAME: module.run for module in (simfa_python, genz, llm_viewer)
+    module.NAME: module.run for module in (simfa_python, launch_order, genz, llm_viewer)
 }
 
 
