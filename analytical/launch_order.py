@@ -104,16 +104,27 @@ def distances(p: Problem, order: Order, live: Ints, reuse: Ints) -> tuple[Ints, 
 
 def _lost(p: Problem, order: Order, live: Ints, reuse: Ints) -> Reals:
     near, far, tiles = distances(p, order, live, reuse)
-
-    def loss(prefix: Reals) -> Reals:
-        return retention.lost_share(prefix * near + tiles, prefix * far + tiles, p.size_L2_bytes, order.ways)
-
-    whole = loss(1)
+    whole = retention.lost_share(near + tiles, far + tiles, p.size_L2_bytes, order.ways)
     if not np.any(p.causal):
         return whole
-    shortest = at_least((p.S - p.L) / p.S, 0.0)
-    start = p.size_L2_bytes / far if order.ways is None else 0.0 * shortest
-    return select(p.causal, retention.lost_over_prefixes(loss, shortest, start), whole)
+    return select(p.causal, lost_under_mask(near, far, tiles, p.size_L2_bytes, order.ways, p.L, p.S), whole)
+
+
+def lost_under_mask(
+    near_bytes: Ints, far_bytes: Ints, tiles_bytes: Ints, cache_bytes: Ints, ways: int | None, L: Ints, S: Ints
+) -> Reals:
+    """Lost bytes per pass as a share of all K/V where a causal mask leaves prefixes u in ((S - L) / S, 1].
+
+    A prefix has u times the distances of a whole pass; the tiles of Q and O stay as they are.
+    """
+
+    def loss(prefix: Reals) -> Reals:
+        near, far = prefix * near_bytes + tiles_bytes, prefix * far_bytes + tiles_bytes
+        return retention.lost_share(near, far, cache_bytes, ways)
+
+    shortest = at_least((S - L) / S, 0.0)
+    start = cache_bytes / far_bytes if ways is None else 0.0 * shortest
+    return retention.lost_over_prefixes(loss, shortest, start)
 
 
 def dram_traffic(p: Problem, order: Order) -> DramTraffic:
