@@ -7,7 +7,6 @@ from presets.specs import Spec
 
 # symbol, preset, dotted key, unit, meaning
 _PRESET_INPUTS = (
-    ("N_KV", "llm", "heads_kv", "heads", "KV heads of the model"),
     ("N_Q", "llm", "heads_q", "heads", "query heads of the model"),
     ("D", "llm", "head_dim", "", "head dimension"),
     ("N_layers", "llm", "layers", "layers", "layers of the model"),
@@ -26,7 +25,6 @@ def add_inputs(found: Derivation, experiment: Experiment) -> None:
     _option(found, "B", work.batch, "", "batch size", "--batch")
     _option(found, "L", work.seq_q, "tokens", "query length", "--seq")
     _option(found, "S", work.seq_kv, "tokens", "K/V length", "--seq-kv" if work.seq_kv != work.seq_q else "--seq")
-    _option(found, "TP", work.tensor_parallel, "GPUs", "GPUs that share the heads", "--tensor-parallel")
     found.given(
         Input("P", experiment.precision_bytes, "B", f"bytes of one {work.dtype} element", "--dtype", "workload",
               "size of the number format")
@@ -41,8 +39,19 @@ def add_inputs(found: Derivation, experiment: Experiment) -> None:
     ):
         unit = "B/s" if symbol == "BW_chip" else ""
         found.given(Input(symbol, value, unit, meaning, "", "published", source))
+    _shared(found, experiment)
+
+
+def _shared(found: Derivation, experiment: Experiment) -> None:
+    ways = experiment.workload.tensor_parallel
+    if ways == 1:
+        _preset(found, "H_KV", experiment.llm, "heads_kv", "heads", "KV heads")
+        found.step("G", "Query heads per KV head", "N_Q//H_KV", "heads")
+        return
+    _option(found, "TP", ways, "GPUs", "GPUs that share the heads", "--tensor-parallel")
+    _preset(found, "N_KV", experiment.llm, "heads_kv", "heads", "KV heads of the model")
     found.step("H_KV", "KV heads of one GPU", "N_KV//TP", "heads")
-    found.step("G", "Query heads per KV head", "N_Q//TP//H_KV", "heads")
+    found.step("G", "Query heads per KV head", "N_Q//(TP*H_KV)", "heads")
 
 
 def add_rates(found: Derivation, experiment: Experiment) -> None:

@@ -29,7 +29,7 @@ FUNCTIONS: dict[str, Any] = {
 _LATEX_CALLS = {
     "ceil_div": r"\left\lceil \frac{%s}{%s} \right\rceil",
     "max": r"\max\left(%s\right)",
-    "round": r"\left[%s\right]",
+    "round": r"\mathrm{round}\left(%s\right)",
     "min": r"\min\left(%s\right)",
     "poisson_tail": r"\mathrm{P}\left(\mathrm{Poisson}(%s) \ge %s\right)",
     "mean_poisson_tail": r"\overline{\mathrm{P}\left(\mathrm{Poisson}(m) \ge W\right)}_{%s \le m \le %s,\ W = %s}",
@@ -81,14 +81,17 @@ class Step:
         if with_numbers not in (lines[0], _number_latex(self.value)):
             lines.append(with_numbers)
         lines.append(rf"\text{{{self.said()}}}")
-        return rf"\begin{{aligned}}{symbol_latex(self.symbol)} &= " + r" \\ &= ".join(lines) + r"\end{aligned}"
+        return rf"\begin{{aligned}}{symbol_latex(self.symbol)} &= " + r" \\[4pt] &= ".join(lines) + r"\end{aligned}"
 
     def said(self) -> str:
         """The result with its unit, in words where it is a condition."""
         if isinstance(self.value, bool):
             return "holds" if self.value else "does not hold"
-        scaled = f" ({self.value / GIGABYTE:,.4g} GB)" if self.unit == "B" and self.value >= GIGABYTE / 100 else ""
-        return f"{shown(self.value)} {self.unit}".strip() + scaled
+        gigabytes = self.value / GIGABYTE
+        grouped = f"{gigabytes:,.0f}" if gigabytes >= 1000 else f"{gigabytes:.4g}"
+        scaled = f" ({grouped} GB)" if self.unit == "B" and gigabytes >= 0.01 else ""
+        unit = self.unit.removesuffix("s") if self.value == 1 and self.unit != "s" else self.unit
+        return f"{shown(self.value)} {unit}".strip() + scaled
 
 
 class Derivation:
@@ -146,7 +149,9 @@ def evaluate(arithmetic: str) -> Any:
 
 
 def shown(value: Any) -> str:
-    """A number for people: whole and large ones grouped, others to six digits."""
+    """A number for people: whole and large ones grouped, others to six digits; conditions in words."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
     if isinstance(value, int) or (isinstance(value, float) and 1e5 <= abs(value) < 1e15):
         return f"{value:,.0f}"
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
@@ -157,8 +162,11 @@ def shown(value: Any) -> str:
 def symbol_latex(symbol: str) -> str:
     """`M_DRAM_ideal` as M with index "DRAM, ideal"; single letters stay slanted."""
     head, *rest = symbol.split("_")
+    if symbol == "Lambda":
+        return r"\Lambda"
     if not rest:
         return head if len(head) == 1 else rf"\mathrm{{{head}}}"
+    head = head if len(head) == 1 else rf"\mathrm{{{head}}}"
     return rf"{head}_{{\mathrm{{{','.join(rest)}}}}}"
 
 
@@ -225,6 +233,8 @@ def _inside(node: ast.expr, product: bool) -> str:
 
 def _number_latex(value: Any) -> str:
     text = shown(value)
+    if isinstance(value, bool):
+        return rf"\text{{{text}}}"
     if "e" in text and isinstance(value, float):
         digits, power = text.split("e")
         return rf"{digits} \times 10^{{{int(power)}}}"

@@ -72,8 +72,8 @@ def _in_flight(shown: Regimes) -> str:
     heads = f"{here.reuse_heads} KV heads" if here.reuse_heads != 1 else "1 KV head"
     text = (
         f"With launch order ({why}), {heads} must stay in L2 between passes and each is passed over "
-        f"{here.passes} time{'s' if here.passes != 1 else ''}; a pass finds {here.lost_share:.3g} of K/V gone: "
-        f"{gb(answer.dram_bytes or 0)}. "
+        f"{here.passes} time{'s' if here.passes != 1 else ''}; a pass finds {here.lost_share * 100:.3g} % of "
+        f"K/V gone: {gb(answer.dram_bytes or 0)}. "
     )
     edge = shown.live_boundary_tokens
     return text + (
@@ -92,8 +92,8 @@ def warning(experiment: Experiment) -> str:
     where = "exactly " if length == boundary else f"{abs(off):.1%} ".replace("%", " %")
     return (
         f"{length:,} tokens is {where}{side} the Eq. (4) boundary of {boundary:,}: a little more or less effective "
-        f"L2 ({mib(experiment.gpu.l2.effective_bytes)}) decides between {gb(ideal)} and {gb(real)} of DRAM traffic. "
-        "Real caches change over gradually; take the answer as a range."
+        f"L2 ({mib(experiment.gpu.l2.effective_bytes)}) decides between {gb(ideal)} and {gb(real)} of DRAM "
+        "traffic. Real caches change over gradually; take the answer as a range."
     )
 
 
@@ -143,9 +143,12 @@ def beside(record: dict[str, Any]) -> str:
     waves = record["waves"]
     if waves:
         parts.append(f"{waves:,} pass{'es' if waves != 1 else ''} over K/V")
-    if record["l2_bytes"]:
-        parts.append(f"L2 {gb(record['l2_bytes'])}")
     return ", ".join(parts)
+
+
+def l2_said(record: dict[str, Any]) -> str:
+    """A record's L2 traffic, or that the estimator counts none."""
+    return f"L2: {gb(record['l2_bytes'])}" if record["l2_bytes"] else "L2: not counted"
 
 
 def title(shown: Regimes) -> str:
@@ -159,4 +162,4 @@ def title(shown: Regimes) -> str:
     live = shown.live_boundary_tokens
     if live and live < boundary:
         paper = f"One head leaves L2 at {boundary:,} tokens (Eq. 4), all heads in flight at {live:,}"
-    return f"{paper}: {digits(ratio)} times it at 1M"
+    return f"{paper}: {digits(ratio)} times the ideal at 1M by SimFA-python"

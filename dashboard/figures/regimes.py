@@ -12,8 +12,10 @@ from dashboard.figures.style import CEILING, REGIME_SHADE, finish
 from dashboard.plain import label
 
 HEIGHT = 430
+MARGIN = 0.02  # decades left and right of the curves
+SIDE_TOKENS = 6_000  # labels of lines left of here stand on their right, where there is room
 GIGABYTE = 1e9
-_DASHES = {"genz": "dash", "simfa-launch-order": "solid", "llm-viewer": "dot"}
+_DASHES = {"genz": "dash", "simfa-launch-order": "longdashdot", "llm-viewer": "dot"}
 _TICKS = [2**n for n in range(9, 21)]
 _COLUMNS = {"dram": 1, "l2": 2}
 _PANEL_OF = {"dram_bytes": 1, "l2_bytes": 2}
@@ -42,8 +44,10 @@ def figure(
         _line(chart, points["length"], points[column], *names[name], _DASHES.get(name, "solid"), _COLUMNS[panel])
     _runs(chart, simulated, *names["sim-fa"], "circle", ink)
     _runs(chart, measured, "Measured", ink, "circle", ink)
-    _landmarks(chart, landmarks, int(points["length"].min()), int(points["length"].max()))
-    _axes(chart, axis)
+    chart.update_annotations(font_size=13)
+    ends = int(points["length"].min()), int(points["length"].max())
+    _landmarks(chart, landmarks, *ends)
+    _axes(chart, axis, ends)
     chart.update_layout(legend={"orientation": "h", "y": -0.18, "x": 0, "yanchor": "top"})
     return finish(chart, title, HEIGHT)
 
@@ -86,71 +90,74 @@ def _runs(
 
 
 def _landmarks(chart: go.Figure, marks: Mapping[str, Any], shortest: int, longest: int) -> None:
+    """Shade, lines and labels, put in at once: one by one each costs the figure a validation."""
     boundary, live = marks["boundary"], marks["live_boundary"]
+    shapes, notes = [], list(chart.layout.annotations)
     if boundary < longest:
-        chart.add_vrect(
-            x0=max(boundary, shortest),
-            x1=longest,
-            fillcolor=REGIME_SHADE,
-            line_width=0,
-            layer="below",
-            row=1,
-            col=1,
-        )
+        shapes.append(_shade(max(boundary, shortest), longest))
     if shortest <= boundary <= longest:
-        _upright(chart, boundary, f"Eq. (4), one head: {boundary:,} tokens", 0.97, "dot")
+        shapes.append(_upright(boundary, 0.99, "dot"))
+        notes.append(_beside(boundary, 0.93, f"Eq. (4), one head: {boundary:,} tokens"))
     if live and live != boundary and shortest <= live <= longest:
-        _upright(chart, live, f"Eq. (4), heads in flight: {live:,}", 0.89, "dashdot")
-    _upright(chart, marks["length"], "here", 0.81, "solid", faint=True)
-    for waves, length in marks["waves"]:
-        chart.add_annotation(
-            x=math.log10(length),
-            y=0.0,
-            yref="y domain",
-            yanchor="bottom",
-            text=f"{waves}<br>|",
-            showarrow=False,
-            font={"size": 10, "color": CEILING},
-            row=1,
-            col=1,
-        )
+        shapes.append(_upright(live, 0.90, "dashdot"))
+        notes.append(_beside(live, 0.84, f"Eq. (4), heads in flight: {live:,}"))
+    if shortest <= marks["length"] <= longest:
+        shapes.append(_upright(marks["length"], 0.81, "solid"))
+        notes.append(_beside(marks["length"], 0.75, f"here: {marks['length']:,}"))
+    notes += [_note(length, 0.0, f"{waves}<br>|", "center", 10) for waves, length in marks["waves"]]
     if marks["waves"]:
-        chart.add_annotation(
-            x=math.log10(marks["waves"][0][1]),
-            y=0.035,
-            yref="y domain",
-            xanchor="right",
-            yanchor="bottom",
-            text="waves, Eq. (5): ",
-            showarrow=False,
-            font={"size": 10, "color": CEILING},
-            row=1,
-            col=1,
-        )
+        notes.append(_note(longest, 0.11, "waves per KV group, Eq. (5)", "right", 10))
+    chart.update_layout(shapes=shapes, annotations=notes)
 
 
-def _upright(chart: go.Figure, x: int, text: str, height: float, dash: str, faint: bool = False) -> None:
-    chart.add_vline(
-        x=x, line={"color": CEILING, "dash": dash, "width": 1}, opacity=0.5 if faint else 1, row=1, col=1
-    )
-    chart.add_annotation(
-        x=math.log10(x),
-        y=height,
-        yref="y domain",
-        xanchor="right" if x > 5_000 else "left",
-        text=f" {text} ",
-        showarrow=False,
-        font={"size": 12, "color": CEILING},
-        row=1,
-        col=1,
-    )
+def _shade(low: int, high: int) -> dict[str, Any]:
+    return {
+        "type": "rect",
+        "x0": low,
+        "x1": high,
+        "y0": 0,
+        "y1": 1,
+        "xref": "x",
+        "yref": "y domain",
+        "fillcolor": REGIME_SHADE,
+        "line": {"width": 0},
+        "layer": "below",
+    }
 
 
-def _axes(chart: go.Figure, axis: str) -> None:
+def _upright(x: int, top: float, dash: str) -> dict[str, Any]:
+    """A line up to its label, so that no other line crosses the words."""
+    line = {"color": CEILING, "dash": dash, "width": 1}
+    return {
+        "type": "line", "x0": x, "x1": x, "y0": 0, "y1": top, "xref": "x", "yref": "y domain", "line": line,
+    }  # fmt: skip
+
+
+def _beside(x: int, y: float, text: str) -> dict[str, Any]:
+    return _note(x, y, f" {text} ", "right" if x > SIDE_TOKENS else "left", 12)
+
+
+def _note(x: int, y: float, text: str, anchor: str, size: int) -> dict[str, Any]:
+    return {
+        "x": math.log10(x),  # annotations on a log axis take the exponent
+        "y": y,
+        "xref": "x",
+        "yref": "y domain",
+        "xanchor": anchor,
+        "yanchor": "bottom",
+        "text": text,
+        "showarrow": False,
+        "font": {"size": size},
+    }
+
+
+def _axes(chart: go.Figure, axis: str, ends: tuple[int, int]) -> None:
+    view = [math.log10(ends[0]) - MARGIN, math.log10(ends[1]) + MARGIN]
     names = [f"{tick // 1024}K" if tick >= 1024 else str(tick) for tick in _TICKS[:-1]] + ["1M"]
     for panel, every in ((1, 1), (2, 2)):
         chart.update_xaxes(
             type="log",
+            range=view,
             title=axis,
             tickvals=_TICKS[::-every][::-1],
             ticktext=names[::-every][::-1],

@@ -29,14 +29,16 @@ def page() -> None:
         return
     head = st.container()
     try:
-        settings = what_ifs(asked)
+        settings, row = what_ifs(asked)
         experiment = applied(asked, settings)
     except PresetError as error:
         st.error(f"This what-if cannot be built. {error}")
         return
     with head:
         _heading(experiment, settings)
-    shown = regimes.curves(experiment, peer=_peer())
+    with row:
+        peer = _peer()
+    shown = regimes.curves(experiment, peer=peer)
     measured, simulated = regimes.measured_points(experiment), _simulated(experiment)
     _traffic(shown, measured, simulated)
     for sentence in regimes_words.transition(shown):
@@ -51,8 +53,9 @@ def _heading(experiment: Experiment, settings: dict[str, str]) -> None:
     st.markdown(f"#### {experiment.words()}")
     if settings:
         st.caption("What if: " + ", ".join(f"**{key}** = {value}" for key, value in settings.items()))
-    for sentence in regimes_words.impossible(experiment):
-        st.error(f"Impossible tile: {sentence}. The equations below still answer for it.")
+    reasons = regimes_words.impossible(experiment)
+    if reasons:
+        st.error(f"Impossible tile: {'; '.join(reasons)}. The equations below still answer for it.")
     warning = regimes_words.warning(experiment)
     if warning:
         st.warning(warning)
@@ -112,7 +115,7 @@ def _answers(experiment: Experiment) -> list[compare.Record]:
 def _numbers(experiment: Experiment, answers: list[compare.Record]) -> None:
     for column, record in zip(st.columns(len(answers)), answers, strict=True):
         estimator = ESTIMATORS[record["estimator"]]
-        with column, st.container(border=True, height="stretch"):
+        with column, st.container(border=True, height="stretch", vertical_alignment="distribute"):
             st.metric(
                 f":{estimator.accent}[**{estimator.title}**], DRAM",
                 regimes_words.gb(record["dram_bytes"]),
@@ -121,7 +124,9 @@ def _numbers(experiment: Experiment, answers: list[compare.Record]) -> None:
                 delta_arrow="off",
                 help=estimator.about,
             )
-            why(experiment, estimator.name, "regimes")
+            with st.container(horizontal=True, vertical_alignment="center"):
+                st.caption(regimes_words.l2_said(record))
+                why(experiment, estimator.name, "regimes")
 
 
 def _roofline(experiment: Experiment, answers: list[compare.Record]) -> None:

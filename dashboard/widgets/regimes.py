@@ -3,6 +3,7 @@
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import regimes
 from dashboard.widgets import url
@@ -24,8 +25,8 @@ _GRIDS = {"block_fastest": "Blocks fastest", "head_fastest": "Heads fastest"}
 _TRAVERSALS = {"cyclic": "Cyclic", "sawtooth": "Sawtooth"}
 
 
-def what_ifs(experiment: Experiment) -> dict[str, str]:
-    """The settings that the sliders stand for; empty where all are as the presets have them."""
+def what_ifs(experiment: Experiment) -> tuple[dict[str, str], DeltaGenerator]:
+    """The settings of the moved sliders, none where all are as preset; and the row's end for more controls."""
     _reset_where_asked()
     first, second = st.columns(5), st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
     found: dict[str, str] = {}
@@ -45,7 +46,7 @@ def what_ifs(experiment: Experiment) -> dict[str, str]:
             st.session_state["if_generation"] = st.session_state.get("if_generation", 0) + 1
             st.session_state["if_started"] = dict.fromkeys(KEYS, "")
             st.rerun()
-    return found
+    return found, second
 
 
 def published() -> dict[str, url.Value]:
@@ -83,8 +84,8 @@ def _l2(experiment: Experiment) -> dict[str, str]:
     preset = l2.effective_bytes / _MIB
     top = max(_LARGEST_L2_MIB, -(-l2.effective_bytes // _MIB))
     value = st.slider(
-        "Effective L2 (MiB)", 1.0, float(top), float(_start("if_l2_mib", preset, map(float, range(1, top + 1)))), 1.0,
-        key=_key("if_l2_mib", experiment), persist_state="session",
+        "Effective L2 (MiB)", 1.0, float(top), _start("if_l2_mib", preset, [*map(float, range(1, top + 1))]), 1.0,
+        "%g", key=_key("if_l2_mib", experiment), persist_state="session",
         help=f"Preset {preset:g} MiB. MiB = 2^20 bytes.",
     )  # fmt: skip
     size = round(value * _MIB)

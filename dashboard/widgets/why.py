@@ -4,7 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from analytical import explain
-from analytical.formula import Derivation, shown
+from analytical.formula import Derivation, Step, shown
 from dashboard.catalog import ESTIMATORS
 from presets.experiment import Experiment
 
@@ -35,12 +35,18 @@ def _opened(experiment: Experiment, estimator: str, key: str, first: str) -> Non
         format_func=titles.__getitem__,
     )
     steps = found.why(number or names[0])
-    for step in steps:
-        st.caption(" - ".join(filter(None, (step.equation, step.title))))
-        st.latex(step.latex())
-        if step.note:
-            st.caption(step.note)
+    _step(steps[-1])
+    if len(steps) > 1:
+        st.caption("Step by step")
+    for step in steps[:-1]:
+        _step(step)
     _sources(found, number or names[0])
+
+
+def _step(step: Step) -> None:
+    said = ": ".join(filter(None, (step.equation, step.title)))
+    st.markdown(f"**{said}**" + (f"  \n{step.note}" if step.note else ""))
+    st.markdown(f"${step.latex()}$")
 
 
 def _sources(found: Derivation, number: str) -> None:

@@ -96,7 +96,7 @@ def test_eq2_at_4096_reads_as_in_the_paper() -> None:
 
 def test_why_holds_just_the_steps_that_lead_to_a_number_in_order() -> None:
     found = explain.derive(experiment(), "simfa-python")
-    assert [step.symbol for step in found.why("dram_ideal_bytes")] == ["H_KV", "G", "M_ideal"]
+    assert [step.symbol for step in found.why("dram_ideal_bytes")] == ["G", "M_ideal"]
     latency = [step.symbol for step in found.why("latency_us")]
     assert latency[-2:] == ["t", "t_us"] and "M_real" in latency and "U_tensor" not in latency
     for step in found.why("tflops"):
