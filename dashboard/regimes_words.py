@@ -7,7 +7,6 @@ from typing import Any
 from analytical import genz, launch_order, simfa_python
 from dashboard.compare import digits
 from dashboard.regimes import NEAR, Regimes, at_length, flight
-from dashboard.traffic import first_unfit_tokens
 from presets.experiment import Experiment
 
 
@@ -81,20 +80,31 @@ def _in_flight(shown: Regimes) -> str:
     )
 
 
-def warning(experiment: Experiment) -> str:
-    """Why small changes matter here; empty away from the boundary of Eq. (4)."""
-    boundary, length = first_unfit_tokens(experiment), experiment.workload.seq_kv
-    off = length / boundary - 1
-    if abs(off) > NEAR:
-        return ""
+def warnings(shown: Regimes) -> list[str]:
+    """Why small changes matter here, for each view of Eq. (4); none away from the boundaries."""
+    experiment, length = shown.experiment, shown.length
     ideal, real = (simfa_python.run(experiment).extra[f"dram_{regime}_bytes"] for regime in ("ideal", "real"))
-    side = "at" if length == boundary else "below" if off < 0 else "above"
-    where = "exactly " if length == boundary else f"{abs(off):.1%} ".replace("%", " %")
-    return (
-        f"{length:,} tokens is {where}{side} the Eq. (4) boundary of {boundary:,}: a little more or less effective "
-        f"L2 ({mib(experiment.gpu.l2.effective_bytes)}) decides between {gb(ideal)} and {gb(real)} of DRAM "
-        "traffic. Real caches change over gradually; take the answer as a range."
-    )
+    size, found = mib(experiment.gpu.l2.effective_bytes), []
+    if abs(length - shown.boundary_tokens) <= NEAR * shown.boundary_tokens:
+        found.append(
+            f"{length:,} tokens is {_off(length, shown.boundary_tokens)} the Eq. (4) boundary of "
+            f"{shown.boundary_tokens:,}: a little more or less effective L2 ({size}) decides between "
+            f"{gb(ideal)} and {gb(real)} of DRAM traffic. "
+            "Real caches change over gradually; take the answer as a range."
+        )
+    live = shown.live_boundary_tokens
+    if live and live != shown.boundary_tokens and abs(length - live) <= NEAR * live:
+        found.append(
+            f"{length:,} tokens is {_off(length, live)} the length of {live:,} at which all KV heads in flight "
+            f"outgrow the effective L2 ({size}): take the launch-order answer as a range."
+        )
+    return found
+
+
+def _off(length: int, boundary: int) -> str:
+    if length == boundary:
+        return "exactly at"
+    return f"{abs(length / boundary - 1) * 100:.1f} % {'below' if length < boundary else 'above'}"
 
 
 def impossible(experiment: Experiment) -> list[str]:

@@ -34,11 +34,11 @@ def page() -> None:
     except PresetError as error:
         st.error(f"This what-if cannot be built. {error}")
         return
-    with head:
-        _heading(experiment, settings)
     with row:
         peer = _peer()
     shown = regimes.curves(experiment, peer=peer)
+    with head:
+        _heading(shown, settings)
     measured, simulated = regimes.measured_points(experiment), _simulated(experiment)
     _traffic(shown, measured, simulated)
     for sentence in regimes_words.transition(shown):
@@ -49,15 +49,14 @@ def page() -> None:
     _downloads(shown, measured, simulated)
 
 
-def _heading(experiment: Experiment, settings: dict[str, str]) -> None:
-    st.markdown(f"#### {experiment.words()}")
+def _heading(shown: Regimes, settings: dict[str, str]) -> None:
+    st.markdown(f"#### {shown.experiment.words()}")
     if settings:
         st.caption("What if: " + ", ".join(f"**{key}** = {value}" for key, value in settings.items()))
-    reasons = regimes_words.impossible(experiment)
+    reasons = regimes_words.impossible(shown.experiment)
     if reasons:
         st.error(f"Impossible tile: {'; '.join(reasons)}. The equations below still answer for it.")
-    warning = regimes_words.warning(experiment)
-    if warning:
+    for warning in regimes_words.warnings(shown):
         st.warning(warning)
 
 
