@@ -70,7 +70,7 @@ ESTIMATORS: dict[str, Estimator] = {
         ),
         Estimator(
             launch_order.NAME,
-            "SimFA-python, launch order",
+            "SimFA, launch order",
             "Launch order",
             "#D55E00",
             "red",

@@ -123,10 +123,10 @@ def impossible(experiment: Experiment) -> list[str]:
             f"{ctas} CTAs x {memory} = {ctas * need:,} B in all, more than the {sm.shared_memory_bytes:,} B "
             "of an SM"
         )
-    registers = kernel.accumulator_registers(D)
+    registers, several = kernel.accumulator_registers(D), f"{ctas} x " if ctas > 1 else ""
     if registers * ctas > sm.registers:
         found.append(
-            f"{ctas} x {tile.query_rows} x ({D} + {tile.kv_rows}) FP32 accumulators of O and S = "
+            f"{several}{tile.query_rows} x ({D} + {tile.kv_rows}) FP32 accumulators of O and S = "
             f"{ctas * registers:,} registers, more than the {sm.registers:,} of an SM"
         )
     return found
@@ -149,10 +149,10 @@ def points_said(measured: list[dict[str, Any]], simulated: list[dict[str, Any]])
 
 def beside(record: dict[str, Any]) -> str:
     """What stands under a record's DRAM traffic: its regime and passes, or that there is none."""
-    parts = [f"{record['regime']} regime" if record["regime"] else "no cache"]
+    parts = [record["regime"] or "no cache"]
     waves = record["waves"]
     if waves:
-        parts.append(f"{waves:,} pass{'es' if waves != 1 else ''} over K/V")
+        parts.append(f"{waves:,} pass{'es' if waves != 1 else ''}")
     return ", ".join(parts)
 
 

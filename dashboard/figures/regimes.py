@@ -6,19 +6,18 @@ from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from dashboard.figures.style import CEILING, REGIME_SHADE, finish
 from dashboard.plain import label
 
 HEIGHT = 430
 MARGIN = 0.02  # decades left and right of the curves
-SIDE_TOKENS = 6_000  # labels of lines left of here stand on their right, where there is room
+SIDE_TOKENS = 2_500  # labels of lines left of here stand on their right, where there is room
 GIGABYTE = 1e9
 _DASHES = {"genz": "dash", "simfa-launch-order": "longdashdot", "llm-viewer": "dot"}
 _TICKS = [2**n for n in range(9, 21)]
-_COLUMNS = {"dram": 1, "l2": 2}
-_PANEL_OF = {"dram_bytes": 1, "l2_bytes": 2}
+_DOMAINS = {"dram": (0.0, 0.57), "l2": (0.65, 1.0)}
+_PANELS = {"dram": {"xaxis": "x", "yaxis": "y"}, "l2": {"xaxis": "x2", "yaxis": "y2"}}
 
 
 def figure(
@@ -31,68 +30,85 @@ def figure(
     title: str,
     ink: str = "#000000",
 ) -> go.Figure:
-    """`points`: length, `dram.NAME`, `l2.NAME` in bytes; `landmarks`: boundary, live_boundary, waves, length."""
-    chart = make_subplots(
-        rows=1,
-        cols=2,
-        column_widths=[0.62, 0.38],
-        horizontal_spacing=0.08,
-        subplot_titles=["DRAM traffic", "L2 traffic requested by the SMs, Eq. (2)"],
-    )
+    """`points`: length, `dram.NAME`, `l2.NAME` in bytes; `landmarks`: boundary, live_boundary, waves, length.
+
+    Traces and layout go in at once: piece by piece they cost the page half of its time for a moved slider.
+    """
+    traces = []
     for column in [name for name in points.columns if "." in name]:
-        panel, name = column.split(".", 1)
-        _line(chart, points["length"], points[column], *names[name], _DASHES.get(name, "solid"), _COLUMNS[panel])
-    _runs(chart, simulated, *names["sim-fa"], "circle", ink)
-    _runs(chart, measured, "Measured", ink, "circle", ink)
-    chart.update_annotations(font_size=13)
+        quantity, name = column.split(".", 1)
+        traces.append(_line(points["length"], points[column], *names[name], _DASHES.get(name, "solid"), quantity))
+    traces += _runs(simulated, *names["sim-fa"], ink) + _runs(measured, "Measured", ink, ink)
     ends = int(points["length"].min()), int(points["length"].max())
-    _landmarks(chart, landmarks, *ends)
-    _axes(chart, axis, ends)
-    chart.update_layout(legend={"orientation": "h", "y": -0.18, "x": 0, "yanchor": "top"})
-    return finish(chart, title, HEIGHT)
+    shapes, notes = _landmarks(landmarks, *ends)
+    layout = _axes(axis, ends) | {
+        "shapes": shapes,
+        "annotations": [*_heads(), *notes],
+        "legend": {"orientation": "h", "y": -0.18, "x": 0, "yanchor": "top"},
+    }
+    return finish(go.Figure(traces, layout), title, HEIGHT)
 
 
-def _line(chart: go.Figure, x: Any, y: Any, said: str, color: str, dash: str, panel: int) -> None:
-    chart.add_scatter(
-        x=x,
-        y=y / GIGABYTE,
-        name=said,
-        legendgroup=said,
-        showlegend=panel == 1,
-        mode="lines",
-        line={"color": color, "width": 2.4, "dash": dash},
-        hovertemplate="%{x:,} tokens<br>%{y:.4g} GB<extra>" + said + "</extra>",
-        row=1,
-        col=panel,
-    )
+def _line(x: Any, y: Any, said: str, color: str, dash: str, quantity: str) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "x": x,
+        "y": y / GIGABYTE,
+        "name": said,
+        "legendgroup": said,
+        "showlegend": quantity == "dram",
+        "mode": "lines",
+        "line": {"color": color, "width": 2.4, "dash": dash},
+        "hovertemplate": "%{x:,} tokens<br>%{y:.4g} GB<extra>" + said + "</extra>",
+    } | _PANELS[quantity]
 
 
-def _runs(
-    chart: go.Figure, runs: Sequence[Mapping[str, Any]], said: str, color: str, symbol: str, ink: str
-) -> None:
-    for quantity, panel in _PANEL_OF.items():
-        found = [run for run in runs if run["quantity"] == quantity]
-        if not found:
+def _runs(runs: Sequence[Mapping[str, Any]], said: str, color: str, ink: str) -> list[dict[str, Any]]:
+    """Points of each panel that has some, one entry in the legend."""
+    found: list[dict[str, Any]] = []
+    for quantity, panel in _PANELS.items():
+        here = [run for run in runs if run["quantity"] == f"{quantity}_bytes"]
+        if not here:
             continue
-        chart.add_scatter(
-            x=[run["length"] for run in found],
-            y=[run["bytes"] / GIGABYTE for run in found],
-            name=said,
-            legendgroup=said,
-            showlegend=panel == 1 or not any(run["quantity"] == "dram_bytes" for run in runs),
-            mode="markers",
-            marker={"color": color, "size": 10, "symbol": symbol, "line": {"color": ink, "width": 1}},
-            customdata=[label(f"{run['label']} ({run['kind']})") for run in found],
-            hovertemplate="%{customdata}<br>%{x:,} tokens<br>%{y:.4g} GB<extra>" + said + "</extra>",
-            row=1,
-            col=panel,
-        )
+        trace = {
+            "type": "scatter",
+            "x": [run["length"] for run in here],
+            "y": [run["bytes"] / GIGABYTE for run in here],
+            "name": said,
+            "legendgroup": said,
+            "showlegend": not found,
+            "mode": "markers",
+            "marker": {"color": color, "size": 10, "symbol": "circle", "line": {"color": ink, "width": 1}},
+            "customdata": [label(f"{run['label']} ({run['kind']})") for run in here],
+            "hovertemplate": "%{customdata}<br>%{x:,} tokens<br>%{y:.4g} GB<extra>" + said + "</extra>",
+        }
+        found.append(trace | panel)
+    return found
 
 
-def _landmarks(chart: go.Figure, marks: Mapping[str, Any], shortest: int, longest: int) -> None:
-    """Shade, lines and labels, put in at once: one by one each costs the figure a validation."""
+def _heads() -> list[dict[str, Any]]:
+    """Titles of the two panels, above their middles."""
+    return [
+        {
+            "x": sum(_DOMAINS[quantity]) / 2,
+            "y": 1.0,
+            "xref": "paper",
+            "yref": "paper",
+            "yanchor": "bottom",
+            "text": text,
+            "showarrow": False,
+            "font": {"size": 13},
+        }
+        for quantity, text in (("dram", "DRAM traffic"), ("l2", "L2 traffic requested by the SMs, Eq. (2)"))
+    ]
+
+
+def _landmarks(
+    marks: Mapping[str, Any], shortest: int, longest: int
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The shade, and lines with their labels."""
     boundary, live = marks["boundary"], marks["live_boundary"]
-    shapes, notes = [], list(chart.layout.annotations)
+    shapes, notes = [], []
     if boundary < longest:
         shapes.append(_shade(max(boundary, shortest), longest))
     if shortest <= boundary <= longest:
@@ -107,7 +123,7 @@ def _landmarks(chart: go.Figure, marks: Mapping[str, Any], shortest: int, longes
     notes += [_note(length, 0.0, f"{waves}<br>|", "center", 10) for waves, length in marks["waves"]]
     if marks["waves"]:
         notes.append(_note(longest, 0.11, "waves per KV group, Eq. (5)", "right", 10))
-    chart.update_layout(shapes=shapes, annotations=notes)
+    return shapes, notes
 
 
 def _shade(low: int, high: int) -> dict[str, Any]:
@@ -151,20 +167,17 @@ def _note(x: int, y: float, text: str, anchor: str, size: int) -> dict[str, Any]
     }
 
 
-def _axes(chart: go.Figure, axis: str, ends: tuple[int, int]) -> None:
+def _axes(axis: str, ends: tuple[int, int]) -> dict[str, Any]:
     view = [math.log10(ends[0]) - MARGIN, math.log10(ends[1]) + MARGIN]
     names = [f"{tick // 1024}K" if tick >= 1024 else str(tick) for tick in _TICKS[:-1]] + ["1M"]
-    for panel, every in ((1, 1), (2, 2)):
-        chart.update_xaxes(
-            type="log",
-            range=view,
-            title=axis,
-            tickvals=_TICKS[::-every][::-1],
-            ticktext=names[::-every][::-1],
-            row=1,
-            col=panel,
-        )
     powers = [10.0**n for n in range(-6, 10)]
     said = [f"{power:,.0f}" if power >= 1 else f"{power:g}" for power in powers]
-    chart.update_yaxes(type="log", tickvals=powers, ticktext=said)
-    chart.update_yaxes(title="Traffic (GB = 10<sup>9</sup> bytes)", row=1, col=1)
+    x = {"type": "log", "title": axis, "range": view}
+    y = {"type": "log", "tickvals": powers, "ticktext": said}
+    wide, narrow = ({"tickvals": _TICKS[::-n][::-1], "ticktext": names[::-n][::-1]} for n in (1, 2))
+    return {
+        "xaxis": x | wide | {"domain": _DOMAINS["dram"], "anchor": "y"},
+        "xaxis2": x | narrow | {"domain": _DOMAINS["l2"], "anchor": "y2"},
+        "yaxis": y | {"title": "Traffic (GB = 10<sup>9</sup> bytes)", "anchor": "x"},
+        "yaxis2": y | {"anchor": "x2"},
+    }

@@ -22,33 +22,42 @@ def figure(
     title: str,
 ) -> go.Figure:
     """`ceilings` in TFLOPS and bytes/s; `dots` of estimator, level (l2, dram), intensity (FLOP/B), tflops."""
-    chart = go.Figure()
     low, high = _span(ceilings, dots)
     compute = ceilings["tensor_tflops"], ceilings["mufu_tflops"]
-    for key, said in (("l2_bytes_per_s", "L2"), ("dram_bytes_per_s", "DRAM")):
-        _slope(chart, ceilings[key], said, low, min(compute))
+    slopes = (("l2_bytes_per_s", "L2"), ("dram_bytes_per_s", "DRAM"))
+    lines = [_slope(ceilings[key], low, min(compute)) for key, _ in slopes]
+    lines += [_segment([low, high], [tflops, tflops]) for tflops in compute]
+    notes = [_slope_name(ceilings[key], said, min(compute)) for key, said in slopes]
     for tflops, said in zip(compute, ("Tensor cores", "MUFU (exp)"), strict=True):
-        _flat(chart, tflops, said, low, high)
-    _asymptote(chart, ceilings["asymptote_flop_per_byte"])
-    for dot in sorted(dots, key=lambda dot: -_SIZES.get(dot["estimator"], SIZE)):
-        _dot(chart, dot, *marks[dot["estimator"]])
+        notes.append(_name(high, tflops, f"{said} {tflops:,.0f} TFLOPS", "right", "bottom"))
+    shapes, asymptote = _asymptote(ceilings["asymptote_flop_per_byte"])
+    ordered = sorted(dots, key=lambda dot: -_SIZES.get(dot["estimator"], SIZE))
+    points = [_dot(dot, *marks[dot["estimator"]]) for dot in ordered]
     lowest = min([dot["tflops"] for dot in dots] + [min(compute) / 20])
-    _axes(chart, (low, high), (lowest / 1.6, max(compute) * 1.9))
-    chart.update_layout(legend={"orientation": "h", "y": -0.18, "x": 0, "yanchor": "top"})
-    return finish(chart, title, HEIGHT)
+    layout = _axes((low, high), (lowest / 1.6, max(compute) * 1.9)) | {
+        "shapes": shapes,
+        "annotations": [*notes, asymptote],
+        "legend": {"orientation": "h", "y": -0.18, "x": 0, "yanchor": "top"},
+    }
+    return finish(go.Figure([*lines, *points], layout), title, HEIGHT)
 
 
-def _axes(chart: go.Figure, x: tuple[float, float], y: tuple[float, float]) -> None:
+def _axes(x: tuple[float, float], y: tuple[float, float]) -> dict[str, Any]:
     powers = [10.0**n for n in range(-1, 8)]
     steps = [step * 10.0**decade for decade in range(-3, 5) for step in (1, 2, 5)]
-    for update, ends, values, said in (
-        (chart.update_xaxes, x, powers, "Arithmetic intensity (FLOP per byte of the memory level)"),
-        (chart.update_yaxes, y, steps, "Throughput (TFLOPS = 10<sup>12</sup> FLOP/s)"),
-    ):
-        update(
-            type="log", range=[math.log10(end) for end in ends], title=said, tickvals=values,
-            ticktext=[f"{value:,g}" for value in values],
-        )  # fmt: skip
+    return {
+        name: {
+            "type": "log",
+            "range": [math.log10(end) for end in ends],
+            "title": said,
+            "tickvals": values,
+            "ticktext": [f"{value:,g}" for value in values],
+        }
+        for name, ends, values, said in (
+            ("xaxis", x, powers, "Arithmetic intensity (FLOP per byte of the memory level)"),
+            ("yaxis", y, steps, "Throughput (TFLOPS = 10<sup>12</sup> FLOP/s)"),
+        )
+    }
 
 
 def _span(ceilings: Mapping[str, float], dots: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
@@ -56,59 +65,56 @@ def _span(ceilings: Mapping[str, float], dots: Sequence[Mapping[str, Any]]) -> t
     return min(found) / 6, max(*found, 1000) * 3
 
 
-def _slope(chart: go.Figure, bytes_per_s: float, said: str, low: float, roof: float) -> None:
+def _segment(x: list[float], y: list[float]) -> dict[str, Any]:
+    line = {"color": CEILING, "width": 1.5}
+    return {
+        "type": "scatter", "x": x, "y": y, "mode": "lines", "line": line, "showlegend": False, "hoverinfo": "skip",
+    }  # fmt: skip
+
+
+def _slope(bytes_per_s: float, low: float, roof: float) -> dict[str, Any]:
+    """A bandwidth's ceiling, up to the lower of the compute ceilings."""
     knee = roof * 1e12 / bytes_per_s
-    chart.add_scatter(
-        x=[low, max(knee, low)],
-        y=[min(low * bytes_per_s / 1e12, roof), roof],
-        mode="lines",
-        line={"color": CEILING, "width": 1.5},
-        showlegend=False,
-        hoverinfo="skip",
-    )
-    if knee > low * LABEL_AT:
-        _name(chart, knee / LABEL_AT, roof / LABEL_AT, f" {said} {bytes_per_s / 1e12:.3g} TB/s", "left", "top")
+    return _segment([low, max(knee, low)], [min(low * bytes_per_s / 1e12, roof), roof])
 
 
-def _flat(chart: go.Figure, tflops: float, said: str, low: float, high: float) -> None:
-    chart.add_scatter(
-        x=[low, high],
-        y=[tflops, tflops],
-        mode="lines",
-        line={"color": CEILING, "width": 1.5},
-        showlegend=False,
-        hoverinfo="skip",
-    )
-    _name(chart, high, tflops, f"{said} {tflops:,.0f} TFLOPS", "right", "bottom")
+def _slope_name(bytes_per_s: float, said: str, roof: float) -> dict[str, Any]:
+    knee = roof * 1e12 / bytes_per_s
+    return _name(knee / LABEL_AT, roof / LABEL_AT, f" {said} {bytes_per_s / 1e12:.3g} TB/s", "left", "top")
 
 
-def _asymptote(chart: go.Figure, intensity: float) -> None:
-    chart.add_vline(x=intensity, line={"color": CEILING, "dash": "dot"})
-    chart.add_annotation(
-        x=math.log10(intensity),
-        y=0.02,
-        yref="paper",
-        xanchor="left",
-        showarrow=False,
-        text=f" Eq. (12): 2 T<sub>M</sub> / P = {intensity:g} FLOP/B",
-        font={"size": 12},
-    )
+def _asymptote(intensity: float) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    line = {"color": CEILING, "dash": "dot"}
+    shape = {
+        "type": "line", "x0": intensity, "x1": intensity, "y0": 0, "y1": 1, "yref": "y domain", "line": line,
+    }  # fmt: skip
+    text = f" Eq. (12): 2 T<sub>M</sub> / P = {intensity:g} FLOP/B"
+    return [shape], _name(intensity, None, text, "left", "bottom")
 
 
-def _name(chart: go.Figure, x: float, y: float, text: str, side: str, edge: str) -> None:
-    chart.add_annotation(
-        x=math.log10(x), y=math.log10(y), text=text, xanchor=side, yanchor=edge, showarrow=False, font={"size": 12}
-    )
+def _name(x: float, y: float | None, text: str, side: str, edge: str) -> dict[str, Any]:
+    """A label at a point, or at the foot of the chart where y is None."""
+    height = {"y": 0.02, "yref": "paper"} if y is None else {"y": math.log10(y), "yref": "y"}
+    return height | {
+        "x": math.log10(x),  # annotations on a log axis take the exponent
+        "xref": "x",
+        "text": text,
+        "xanchor": side,
+        "yanchor": edge,
+        "showarrow": False,
+        "font": {"size": 12},
+    }
 
 
-def _dot(chart: go.Figure, dot: Mapping[str, Any], said: str, color: str, symbol: str) -> None:
+def _dot(dot: Mapping[str, Any], said: str, color: str, symbol: str) -> dict[str, Any]:
     where, hollow = _LEVELS[dot["level"]]
-    size = _SIZES.get(dot["estimator"], SIZE)
-    chart.add_scatter(
-        x=[dot["intensity"]],
-        y=[dot["tflops"]],
-        name=f"{said}, {where}",
-        mode="markers",
-        marker={"color": color, "symbol": symbol + hollow, "size": size, "line": {"color": color, "width": 2}},
-        hovertemplate="%{x:,.4g} FLOP/B<br>%{y:,.4g} TFLOPS<extra>" + f"{said}, {where}" + "</extra>",
-    )
+    size, name = _SIZES.get(dot["estimator"], SIZE), f"{said}, {where}"
+    return {
+        "type": "scatter",
+        "x": [dot["intensity"]],
+        "y": [dot["tflops"]],
+        "name": name,
+        "mode": "markers",
+        "marker": {"color": color, "symbol": symbol + hollow, "size": size, "line": {"color": color, "width": 2}},
+        "hovertemplate": "%{x:,.4g} FLOP/B<br>%{y:,.4g} TFLOPS<extra>" + name + "</extra>",
+    }

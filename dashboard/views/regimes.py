@@ -1,5 +1,7 @@
 """Regimes: DRAM and L2 traffic against length for every estimator, where the cache regime changes, and why."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -116,8 +118,8 @@ def _numbers(experiment: Experiment, answers: list[compare.Record]) -> None:
         estimator = ESTIMATORS[record["estimator"]]
         with column, st.container(border=True, height="stretch", vertical_alignment="distribute"):
             st.metric(
-                f":{estimator.accent}[**{estimator.title}**], DRAM",
-                regimes_words.gb(record["dram_bytes"]),
+                f":{estimator.accent}[**{estimator.title}**]",
+                f"DRAM {regimes_words.gb(record['dram_bytes'])}",
                 delta=regimes_words.beside(record),
                 delta_color="off",
                 delta_arrow="off",
@@ -151,16 +153,30 @@ def _simulated_here(experiment: Experiment) -> dict[str, Any] | None:
 
 
 def _downloads(shown: Regimes, measured: list[dict[str, Any]], simulated: list[dict[str, Any]]) -> None:
-    rows = regimes.rows(shown, measured, simulated)
+    """The rows are written out when a button is pressed, not at every moved slider."""
     name = f"regimes_{shown.experiment.llm.name or 'bare'}_{shown.experiment.gpu.name}"
     with st.container(horizontal=True):
-        for kind, text, mime in (
-            ("CSV", export.to_csv(rows), "text/csv"),
-            ("JSON", export.to_json(rows), "application/json"),
+        for kind, write, mime in (
+            ("CSV", export.to_csv, "text/csv"),
+            ("JSON", export.to_json, "application/json"),
         ):
             st.download_button(
-                f"Download {kind}", text, f"{name}.{kind.lower()}", mime, on_click="ignore", key=f"regimes-{kind}"
+                f"Download {kind}",
+                partial(_written, write, shown, measured, simulated),
+                f"{name}.{kind.lower()}",
+                mime,
+                on_click="ignore",
+                key=f"regimes-{kind}",
             )
+
+
+def _written(
+    write: Callable[[list[dict[str, Any]]], str],
+    shown: Regimes,
+    measured: list[dict[str, Any]],
+    simulated: list[dict[str, Any]],
+) -> str:
+    return write(regimes.rows(shown, measured, simulated))
 
 
 page()
