@@ -94,6 +94,7 @@ def _heads() -> list[dict[str, Any]]:
             "y": 1.0,
             "xref": "paper",
             "yref": "paper",
+            "xanchor": "center",
             "yanchor": "bottom",
             "text": text,
             "showarrow": False,

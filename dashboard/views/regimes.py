@@ -1,7 +1,5 @@
 """Regimes: DRAM and L2 traffic against length for every estimator, where the cache regime changes, and why."""
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -153,30 +151,16 @@ def _simulated_here(experiment: Experiment) -> dict[str, Any] | None:
 
 
 def _downloads(shown: Regimes, measured: list[dict[str, Any]], simulated: list[dict[str, Any]]) -> None:
-    """The rows are written out when a button is pressed, not at every moved slider."""
+    """The rows are written out when the box is opened, not at every moved slider."""
+    box = st.popover("Download the data", on_change="rerun", key="regimes-download")
+    if not box.open:
+        return
+    rows = regimes.rows(shown, measured, simulated)
     name = f"regimes_{shown.experiment.llm.name or 'bare'}_{shown.experiment.gpu.name}"
-    with st.container(horizontal=True):
-        for kind, write, mime in (
-            ("CSV", export.to_csv, "text/csv"),
-            ("JSON", export.to_json, "application/json"),
-        ):
-            st.download_button(
-                f"Download {kind}",
-                partial(_written, write, shown, measured, simulated),
-                f"{name}.{kind.lower()}",
-                mime,
-                on_click="ignore",
-                key=f"regimes-{kind}",
-            )
-
-
-def _written(
-    write: Callable[[list[dict[str, Any]]], str],
-    shown: Regimes,
-    measured: list[dict[str, Any]],
-    simulated: list[dict[str, Any]],
-) -> str:
-    return write(regimes.rows(shown, measured, simulated))
+    csv, json = export.to_csv(rows), export.to_json(rows)
+    with box:
+        st.download_button("Download CSV", csv, f"{name}.csv", "text/csv", on_click="ignore")
+        st.download_button("Download JSON", json, f"{name}.json", "application/json", on_click="ignore")
 
 
 page()

@@ -55,7 +55,9 @@ def test_ask_why_and_take_the_data(open_page):
     assert max(widths) <= 0  # no formula is wider than its frame
     screenshot(page, "regimes-why-1280")
     page.keyboard.press("Escape")
-    with page.expect_download() as download:
+    body.wait_for(state="detached")
+    page.get_by_role("button", name="Download the data").click()
+    with page.expect_download(timeout=30_000) as download:
         page.get_by_role("button", name="Download CSV").click()
     rows = list(csv.DictReader(io.StringIO(download.value.path().read_text())))
     values = {(row["estimator"], row["quantity"], row["length"]): row["bytes"] for row in rows}
