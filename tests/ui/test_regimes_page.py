@@ -139,3 +139,26 @@ def test_wrong_input_is_one_sentence(app):
 def test_the_ends_of_the_range_are_calm(query):
     app = opened(**query)
     assert not app.error and len(app.metric) == 3
+
+
+@pytest.mark.parametrize("estimator", ["simfa-python", "simfa-launch-order", "genz", "llm-viewer"])
+def test_why_opens_the_equations_with_their_values_and_sources(estimator):
+    app = opened(peer="true")
+    app.session_state[f"why-regimes-{estimator}"] = True  # the box is open
+    app.run()
+    formulas = [item.value for item in app.markdown if item.value.startswith(r"$\begin{aligned}")]
+    assert formulas[0].startswith(r"$\begin{aligned}M_{\mathrm{DRAM}} &=") and len(formulas) >= 4
+    sources = app.dataframe[0].value
+    assert {"B", "L", "S", "D", "P"} <= set(sources["Symbol"])
+    assert (sources["Source"].str.len() > 0).all() and (sources["Label"].str.len() > 0).all()
+    picker = app.selectbox(key=f"why-number-regimes-{estimator}")
+    picker.set_value("latency_us").run()
+    assert not app.exception
+    assert r"t_{\mathrm{us}} &= t \cdot 1{,}000{,}000" in "".join(item.value for item in app.markdown)
+
+
+def test_the_data_is_written_out_when_its_box_is_opened(app):
+    assert not app.get("download_button")
+    app.session_state["regimes-download"] = True
+    app.run()
+    assert [item.proto.label for item in app.get("download_button")] == ["Download CSV", "Download JSON"]
