@@ -89,6 +89,9 @@ class L2Spec(Section):
     slices: Count
     slice_bytes_per_cycle: Positive
     clock_hz: Positive | None = Field(default=None, description="absent: the L2 runs at the SM clock")
+    ways: Annotated[int, Field(ge=1, le=64)] | None = Field(
+        default=None, description="for the launch-order closed form; absent: l2_timing.ways, or a sharp Eq. (4)"
+    )
 
 
 class L2TimingSpec(Section):
@@ -181,6 +184,10 @@ class GpuSpec(Spec):
         """What all L2 slices serve together, bytes/s."""
         return self.l2.slices * self.l2.slice_bytes_per_cycle * self.l2_clock_hz()
 
+    def l2_ways(self) -> int | None:
+        """Ways of an L2 set where a preset says, for closed forms."""
+        return self.l2.ways or (self.l2_timing.ways if self.l2_timing else None)
+
     def l2_clock_hz(self) -> float:
         """The clock of the L2 slices: their own where the preset has one, else that of the SMs."""
         return self.l2.clock_hz or self.sm.clock_hz
@@ -223,6 +230,15 @@ class PipelineSpec(Section):
     cluster_ctas: Annotated[int, Field(ge=1, le=2)]
     ping_pong: bool
     kv_order: Literal["last_to_first", "first_to_last"]
+    grid_order: Literal["block_fastest", "head_fastest"] | None = Field(
+        default=None, description="which index of the grid runs fastest; absent: block_fastest"
+    )
+    live_heads: Count | None = Field(
+        default=None, description="KV heads in flight together; absent: as SMs, occupancy and grid order give"
+    )
+    kv_traversal: Literal["cyclic", "sawtooth"] | None = Field(
+        default=None, description="K/V passes in one direction, or every other one backwards; absent: cyclic"
+    )
 
 
 class KernelSpec(Spec):
@@ -245,3 +261,7 @@ class KernelSpec(Spec):
         """Shared memory of one CTA: one Q tile (reused for O) and the K and V ring buffers, bytes."""
         kv_tiles = self.pipeline.k_stages + self.pipeline.v_stages
         return precision_bytes * head_dim * (self.tile.query_rows + kv_tiles * self.tile.kv_rows)
+
+    def accumulator_registers(self, head_dim: int) -> int:
+        """32-bit registers that the accumulators of one CTA take at least: FP32 O (T_M x D) and S (T_M x T_N)."""
+        return self.tile.query_rows * (head_dim + self.tile.kv_rows)
