@@ -1,5 +1,7 @@
 """The event-driven engine gives what a plain loop over cycles gives: cycles, CTA times, stalls; deadlocks too."""
 
+from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +13,7 @@ from simfa.engine import loop, threads
 from simfa.engine.machine import Machine
 from simfa.isa import Program
 from tests.simfa.harness import LINE, Box, Tiny, build, leaks, outcome, program
-from tests.simfa.reference_core import ReferenceSm
+from tests.simfa.reference_core import ReferenceGpu
 
 gpus = st.builds(
     Tiny,
@@ -29,9 +31,10 @@ cycles = st.sampled_from([1, 2, 3, 8, 21, 40, 88])
 stages, gids = st.integers(0, 2), st.integers(0, 2)
 
 
-def compare(gpu: Tiny, roles: list[Program], ctas: int, box_lines: int) -> str:
+def compare(gpu: Tiny, roles: list[Any], ctas: int, box_lines: int) -> str:
     """Run both; returns how they ended."""
-    reference = ReferenceSm(gpu, roles, ctas, box_lines)
+    by_rank = [roles] if isinstance(roles[0], Program) else roles
+    reference = ReferenceGpu(gpu, by_rank, ctas, box_lines)
     ending = reference.run(limit=2_000_000)
     built = build(gpu, roles, [Box(LINE, LINE, box_lines)], ctas=ctas)
     loop.begin(built)
@@ -40,12 +43,12 @@ def compare(gpu: Tiny, roles: list[Program], ctas: int, box_lines: int) -> str:
         status = loop.advance(built, 1000)
     done = outcome(built)
     assert {loop.FINISHED: "finished", loop.DEADLOCKED: "deadlock"}[status] == ending
-    retired = sorted(reference.ends)
-    assert [done.starts[cta] for cta in sorted(reference.starts)] == [
-        c for _, c in sorted(reference.starts.items())
-    ]
-    assert [done.ends[cta] for cta in retired] == [reference.ends[cta] for cta in retired]
-    assert done.stalls == {key: count for key, count in reference.stalls.items() if count}
+    starts = {cta: cycle for sm in reference.sms for cta, cycle in sm.starts.items()}
+    ends = {cta: cycle for sm in reference.sms for cta, cycle in sm.ends.items()}
+    assert {cta: done.starts[cta] for cta in starts} == starts
+    assert {cta: done.ends[cta] for cta in ends} == ends
+    stalls = sum((Counter(sm.stalls) for sm in reference.sms), Counter())
+    assert done.stalls == {key: count for key, count in stalls.items() if count}
     assert done.cycles == reference.now
     if ending == "finished":
         assert leaks(built) == []
