@@ -68,7 +68,7 @@ class Operation:
 
 
 class ReferenceSm:
-    """One SM that runs copies of `roles` in `slots` slots; every box has `box_lines` lines. `ReferenceGpu` steps it."""
+    """One SM that `ReferenceGpu` steps: CTAs run `roles`, every box has `box_lines` lines."""
 
     def __init__(self, gpu: Any, roles: list[Program], box_lines: int, rank: int, cluster: "ReferenceGpu") -> None:
         self.gpu, self.roles, self.box_lines, self.rank, self.cluster = gpu, roles, box_lines, rank, cluster
@@ -173,7 +173,7 @@ class ReferenceSm:
 
     def _operation_done(self, operation: Operation) -> None:
         self.operations.remove(operation)
-        cta, slot = operation.cta, operation.thread.slot
+        slot = operation.thread.slot
         if operation.flag is not None:
             operation.flag[0] = True
             self._signal("TMA_WAIT", 0, slot)

@@ -163,3 +163,59 @@ def test_a_tile_of_flash_attention(buffer: int) -> None:
     load = ["ACQUIRE_STAGE sid=0", "TMA_TENSOR map=0 row=0 sid=0"]
     roles = [program(*load * 3), program(*tile * 3), program(*tile * 3)]
     assert compare(Tiny(issue_buffer_entries=buffer), roles, 3, 352) == "finished"
+
+
+@st.composite
+def clusters(draw: Any) -> list[list[Program]]:
+    """Two CTAs that share the loading of a ring: each multicasts, loads for itself, or does nothing."""
+    steps, ring = draw(st.integers(1, 5)), draw(st.integers(1, 3))
+    masks = draw(st.sampled_from([(3, 3), (3, 0), (2, 1), (3, 2), (0, 3), (3, None), (None, 3)]))
+    count = draw(st.integers(1, 2))
+    by_rank = []
+    for mask in masks:
+        producer = []
+        for step in range(steps):
+            load = f"TMA_TENSOR map=0 row=0 sid={step % ring}" + (f" multicast={mask}" if mask else "")
+            producer += [] if mask is None else [f"ACQUIRE_STAGE sid={step % ring}", load]
+        roles = [program(*producer, f"BUBBLES cycles={draw(cycles)}")]
+        for _ in range(count):
+            code = []
+            for step in range(steps):
+                code += [f"MB_WAIT sid={step % ring}", f"{draw(st.integers(1, 3))} * WGMMA cycles={draw(cycles)}"]
+                code += ["WGMMA_COMMIT", "WGMMA_WAIT count=0"]
+                code += [f"BUBBLES cycles={draw(cycles)}"] if draw(st.booleans()) else []
+                code += [f"RELEASE_STAGE sid={step % ring}"]
+            roles.append(program(*code))
+        by_rank.append(roles)
+    return by_rank
+
+
+@given(
+    gpus,
+    clusters(),
+    st.integers(1, 3),
+    st.sampled_from([1, 2, 7, 30]),
+    st.sampled_from([0, 100]),
+    st.sampled_from([2, 90]),
+)
+@settings(max_examples=150, derandomize=True, deadline=None)
+def test_clusters_that_multicast(
+    gpu: Tiny, by_rank: list[list[Program]], pairs: int, box_lines: int, later: int, remote: int
+) -> None:
+    pair = replace(gpu, sms=2, cluster=2, multicast_cycles=later, remote_cycles=remote)
+    assert compare(pair, by_rank, 2 * pairs, box_lines) == "finished"
+
+
+several = st.one_of(
+    anything,
+    st.builds("TMA_TENSOR map=0 row=0 sid={} multicast={}".format, stages, st.integers(1, 3)),
+)
+pair_codes = st.lists(st.lists(several, min_size=1, max_size=12), min_size=2, max_size=2)
+
+
+@given(gpus, st.lists(pair_codes, min_size=2, max_size=2), st.integers(1, 30), st.integers(1, 2))
+@settings(max_examples=200, derandomize=True, deadline=None)
+def test_any_instructions_in_a_cluster(gpu: Tiny, codes: list[list[list[str]]], box_lines: int, pairs: int) -> None:
+    """Mostly deadlocks; every waiting thread of both CTAs has its line in the report."""
+    by_rank = [[program(*code) for code in roles] for roles in codes]
+    compare(replace(gpu, sms=2, cluster=2), by_rank, 2 * pairs, box_lines)
