@@ -58,7 +58,7 @@ def test_a_stage_is_free_once_the_consumers_of_both_ctas_have_released_it(remote
     slow = program("MB_WAIT sid=0", "BUBBLES cycles=300", "RELEASE_STAGE sid=0", "MB_WAIT sid=0")
     gpu = tiny(sms=2, cluster=2, remote_cycles=remote)
     done = run(gpu, [[producer, quick], [program("BAR_ARRIVE bid=1"), slow]], [lines(1)], ctas=2)
-    # The load is issued at 1, there at 1 + 170 + 258 = 429. CTA 1's consumer sleeps 430 to 730, releases at 730; that
+    # The load is issued at 1, there at 1 + 170 + 258 = 429. CTA 1 sleeps 430 to 730 and releases at 730; that
     # is known in CTA 0 `remote` cycles later, and its producer acquires in that cycle. CTA 0's own release, at 430,
     # did not do.
     assert [end for _, end in done.of("ACQUIRE_STAGE")] == [730 + remote]
