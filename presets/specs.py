@@ -132,6 +132,15 @@ class LatencyProbeSpec(Section):
     shared_memory_load_cycles: NonNegative = Field(description="reading the next pointer that TMA delivered")
 
 
+class BandwidthProbeSpec(Section):
+    """What a loop of TMA copies and waits sees beside the machine modelled: for validation, not for kernels."""
+
+    copy_cycles: NonNegative = Field(description="of a round beside the copy and the mbarrier wait")
+    sustained_dram_share: Annotated[float, Field(gt=0, le=1)] = Field(
+        description="of the DRAM's bandwidth, at best"
+    )
+
+
 class DramSpec(Section):
     """Device memory: standard, total bandwidth for rooflines, channels and latency for the simulator."""
 
@@ -172,6 +181,7 @@ class GpuSpec(Spec):
     dram: DramSpec
     launch: LaunchSpec
     latency_probe: LatencyProbeSpec | None = None
+    bandwidth_probe: BandwidthProbeSpec | None = None
 
     @model_validator(mode="after")
     def _effective_within_nominal(self) -> "GpuSpec":
