@@ -55,7 +55,7 @@ def _summary(study: dict[str, Any]) -> dict[str, str]:
 def _group(group: dict[str, Any], is_error: bool) -> dict[str, str]:
     found = {"Group": group["group"], "Points": f"{group['points']}"}
     found |= {"Mean error": f"{group['mape_pct']:.2f} %"} if is_error else {}
-    found["With sign" if is_error else "Mean change"] = f"{group['mean_pct']:+,.2f} %"
+    found["Mean with sign" if is_error else "Mean change"] = f"{group['mean_pct']:+,.2f} %"
     found["Worst" if is_error else "Largest"] = f"{group['worst_pct']:+,.2f} %"
     return found | ({"Published (error against hardware)": group["published"]} if not is_error else {})
 

@@ -61,9 +61,9 @@ def study(
         "our own model with every mechanism, preset h800, FP16, not causal, seed 0",
         "nothing",
         points,
-        "Percentages are changes of our own time. Table 5 gives errors against its hardware, so that the two do not "
-        "measure the same thing; nothing is fitted to it. Without de-duplication every element is a request, as the "
-        "paper words it. The 64 lines in flight hide most of what the coalescer saves.",
+        "Percentages are changes of our own time. Table 5 gives errors against its hardware: the two do not "
+        "measure the same thing, and nothing is fitted to it. Without de-duplication every element is a "
+        "request, as the paper words it. The 64 lines in flight hide most of what the coalescer saves.",
         compares="difference",
         published={variant.name: variant.published for variant in variants},
     )

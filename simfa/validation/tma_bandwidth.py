@@ -35,12 +35,12 @@ SOURCE = "NVIDIA-Hopper-Benchmark, tma_bw logs, H800 PCIe"
 MSHR_ENTRIES, LARGEST_BYTES = (192, 224, 256, 320, 384), 16384
 CHUNK_EVENTS = 2000  # between two looks at the clock
 CONTEXT = (
-    "The logs do not give global shapes; assumed are 32768 x 32768 and 1024 x 1024 x 1024 FP32 elements. Where rows "
-    "of a box are shorter than a line (3D with 4 to 16 elements) the model is too slow: every row takes one of 64 "
-    "lines in flight, and 114 x 64 lines in 640 cycles are 11 requests per cycle; the logs show up to 37. Between "
-    "small and large tiles it is too fast, by up to 32 %: its DRAM has one latency, whatever the load. Neighbouring "
-    "lines lie in one partition here. The paper reports 6.19 % (worst 14.20 %) on a selection of cases on its own "
-    "machine."
+    "The logs do not give global shapes; assumed are 32768 x 32768 and 1024 x 1024 x 1024 FP32 elements. Where "
+    "rows of a box are shorter than a line (3D with 4 to 16 elements) the model is too slow: every row takes "
+    "one of 64 lines in flight, and 114 x 64 lines in 640 cycles are 11 requests per cycle; the logs show up to "
+    "37. Between small and large tiles it is too fast, by up to 32 %: its DRAM has one latency, whatever the "
+    "load. Neighbouring lines lie in one partition here. The paper reports 6.19 % (worst 14.20 %) on a "
+    "selection of cases on its own machine."
 )
 
 
@@ -248,6 +248,6 @@ def mshr_study(gpu: GpuSpec | None = None, entries: Sequence[int] = MSHR_ENTRIES
         SOURCE,
         "as tma-bandwidth",
         points,
-        f"Requests that waited for an MSHR, by MSHRs per slice: {found}. The paper's error is 24.85 % at 192 MSHRs, "
+        f"Requests that waited for an MSHR, by MSHRs per slice: {found}. The paper's error is 24.85 % at 192, "
         "5.79 % at 256, 21.06 % at 384.",
     )
