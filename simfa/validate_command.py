@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Callable
+from typing import Any
 
 from presets.arguments import print_json
 from presets.errors import PresetError, unknown
@@ -24,7 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Which studies, and how to print them."""
     names = f"{', '.join(STUDIES)} (default: these); on request {', '.join(ON_REQUEST)}"
     parser.add_argument("--study", help=f"comma-separated: {names}")
-    parser.add_argument("--points", action="store_true", help="every point, not only the summary")
+    parser.add_argument(
+        "--points", action="store_true", help="errors by group and every point, not only the summary"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -47,15 +50,13 @@ def run(args: argparse.Namespace) -> int:
 def _print(study: Study, with_points: bool) -> None:
     found = study.summary()
     is_error = study.compares == "error"
-    head = f"{study.title}: {'MAPE' if is_error else 'mean difference'} {found['mape_pct']:.2f} %, "
-    tail = f"; {found['unseen_points']} unseen by any fit: {found['unseen_mape_pct']:.2f} %" if is_error else ""
-    print(f"{head}worst {found['worst_pct']:+.2f} % at {found['worst_at']}, {found['points']} points{tail}")
-    for group in found["groups"] if len(found["groups"]) > 1 else ():
-        text = (
-            f"  {group['group']}: {group['mape_pct']:.2f} % of {group['points']}, mean {group['mean_pct']:+.2f} %"
-        )
+    print(
+        f"{study.title}: {_errors(found) if is_error else f'{len(study.points)} launches, changes of our own time'}"
+    )
+    for group in found["groups"] if with_points or not is_error else ():
+        size = f"{group['mape_pct']:.2f} % of {group['points']}, mean " if is_error else "mean "
         published = f"; published: {group['published']}" if group["published"] else ""
-        print(f"{text}, worst {group['worst_pct']:+.2f} %{published}")
+        print(f"  {group['group']}: {size}{group['mean_pct']:+.2f} %, worst {group['worst_pct']:+.2f} %{published}")
     reference = "measured" if is_error else "full model"
     for point in study.points if with_points else ():
         mark = "  fitted" if point.fitted else ""
@@ -63,3 +64,10 @@ def _print(study: Study, with_points: bool) -> None:
             f"  {point.label}: {reference} {point.reference:.1f}, model {point.model:.1f} {point.unit} "
             f"({point.error_pct:+.1f} %){mark}"
         )
+
+
+def _errors(found: dict[str, Any]) -> str:
+    return (
+        f"MAPE {found['mape_pct']:.2f} %, worst {found['worst_pct']:+.2f} % at {found['worst_at']}, "
+        f"{found['points']} points; {found['unseen_points']} unseen by any fit: {found['unseen_mape_pct']:.2f} %"
+    )

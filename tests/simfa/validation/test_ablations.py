@@ -66,6 +66,10 @@ def test_the_command_calls_them_differences(
     monkeypatch.setitem(validate_command.STUDIES, "ablations", lambda: short)
     assert main(["validate", "--study", "ablations", "--points"]) == 0
     printed = capsys.readouterr().out
-    assert "mean difference" in printed and "MAPE " not in printed.splitlines()[0]
-    assert "full model 26048.0" in printed
+    first, second, third = printed.splitlines()
+    assert first.endswith("1 launches, changes of our own time") and "MAPE" not in first
+    assert second.startswith("  no coalescer: mean +") and second.endswith(
+        "published: MAPE 16.8 %, full model 5.7 %"
+    )
+    assert "full model 26048.0" in third
     assert "tma-mshr" in validate_command.ON_REQUEST and "tma-mshr" not in validate_command.STUDIES
