@@ -72,6 +72,24 @@ class TmaSpec(Section):
     tensor_map_setup_cycles: Whole
     lines_per_cycle: Count
     inflight_lines: Count
+    deduplicate: bool | None = Field(
+        default=None, description="false: every element of a tensor map's box is a request of its own; absent: true"
+    )
+    request_bytes: Literal[1, 2, 4, 8, 16, 32, 64, 128, 256] | None = Field(
+        default=None, description="what one request asks for where deduplicate is false; absent: one element"
+    )
+    descriptor_cache_entries: Annotated[int, Field(ge=1, le=64)] | None = Field(
+        default=None, description="tensor maps that an SM keeps; absent: every request pays the setup"
+    )
+    descriptor_hit_cycles: Whole | None = Field(
+        default=None, description="in place of the setup where the SM keeps the map; absent: 0"
+    )
+    multicast_latency_cycles: Whole | None = Field(
+        default=None, description="by which lines of a multicast load answer later; absent: 0"
+    )
+    remote_release_cycles: Annotated[int, Field(ge=2, le=4000)] | None = Field(
+        default=None, description="from a release to its arrival in another CTA of the cluster; absent: 2"
+    )
 
 
 class CoalescerSpec(Section):
@@ -117,6 +135,15 @@ class LatencyProbeSpec(Section):
     shared_memory_load_cycles: NonNegative = Field(description="reading the next pointer that TMA delivered")
 
 
+class BandwidthProbeSpec(Section):
+    """What a loop of TMA copies and waits sees beside the machine modelled: for validation, not for kernels."""
+
+    copy_cycles: NonNegative = Field(description="of a round beside the copy and the mbarrier wait")
+    sustained_dram_share: Annotated[float, Field(gt=0, le=1)] = Field(
+        description="of the DRAM's bandwidth, at best"
+    )
+
+
 class DramSpec(Section):
     """Device memory: standard, total bandwidth for rooflines, channels and latency for the simulator."""
 
@@ -157,6 +184,7 @@ class GpuSpec(Spec):
     dram: DramSpec
     launch: LaunchSpec
     latency_probe: LatencyProbeSpec | None = None
+    bandwidth_probe: BandwidthProbeSpec | None = None
 
     @model_validator(mode="after")
     def _effective_within_nominal(self) -> "GpuSpec":
@@ -239,6 +267,9 @@ class PipelineSpec(Section):
     kv_traversal: Literal["cyclic", "sawtooth"] | None = Field(
         default=None, description="K/V passes in one direction, or every other one backwards; absent: cyclic"
     )
+    multicast: bool | None = Field(
+        default=None, description="each CTA of a cluster loads its share of K/V tiles for all; absent: false"
+    )
 
 
 class KernelSpec(Spec):
@@ -254,6 +285,15 @@ class KernelSpec(Spec):
             raise ValueError(
                 f"tile.query_rows ({self.tile.query_rows}) must be a multiple of "
                 f"pipeline.consumer_warpgroups ({self.pipeline.consumer_warpgroups})"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _rows_divide_among_the_cluster(self) -> "KernelSpec":
+        if self.pipeline.multicast and self.tile.kv_rows % self.pipeline.cluster_ctas:
+            raise ValueError(
+                f"with pipeline.multicast tile.kv_rows ({self.tile.kv_rows}) must be a multiple of "
+                f"pipeline.cluster_ctas ({self.pipeline.cluster_ctas})"
             )
         return self
 

@@ -105,7 +105,8 @@ INSTRUCTIONS = (
 BY_NAME = {spec.name: spec for spec in INSTRUCTIONS}
 BY_OPCODE = {spec.opcode: spec for spec in INSTRUCTIONS}
 NAME_OF = {spec.opcode: spec.name for spec in INSTRUCTIONS if spec.opcode != op.DECLARATION}
-EXTRAS = {"WGMMA": ("cycles",)}  # may follow as key=value: a measured time in place of the model's
+# May follow as key=value: a measured time in place of the model's; the CTAs of the cluster that a load reaches.
+EXTRAS = {"WGMMA": ("cycles",), "TMA_TENSOR": ("multicast",)}
 
 
 @dataclass(frozen=True)

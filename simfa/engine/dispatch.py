@@ -11,7 +11,15 @@ import numpy as np
 from simfa.engine import threads
 from simfa.engine.jit import inlined_kernel, kernel
 
-CONFIG = np.dtype([("cluster", np.int64), ("next", np.int64), ("retired", np.int64)])
+CONFIG = np.dtype(
+    [
+        ("cluster", np.int64),
+        ("next", np.int64),
+        ("retired", np.int64),
+        ("remote_cycles", np.int64),  # of a release to another CTA of the cluster
+    ]
+)
+REMOTE_CYCLES = 2  # the least that keeps the order of a cycle's events out of the answer
 CTA = np.dtype([("program", np.int32), ("slot", np.int32), ("start_cycle", np.int64), ("end_cycle", np.int64)])
 
 
@@ -22,7 +30,8 @@ class Grid(NamedTuple):
     ctas: np.ndarray
     origins: np.ndarray  # per CTA, tensor map and dimension: what its coordinates are relative to
     programs: np.ndarray  # per program and role: first and end instruction; equal where a role is empty
-    releasers: np.ndarray  # per program and stage: threads that release it
+    releasers: np.ndarray  # per program and stage: threads that release it, in all CTAs that its loads reach
+    sources: np.ndarray  # per program and stage: mask of the CTAs that load into it; 0: only its own
     running: np.ndarray  # CTA in each slot, or -1
     unfinished: np.ndarray  # threads and asynchronous operations left in each slot
     cluster_left: np.ndarray  # CTAs left of the cluster, kept at its first slot
@@ -34,17 +43,20 @@ def make_grid(
     origins: np.ndarray,
     programs: np.ndarray,
     releasers: np.ndarray,
+    sources: np.ndarray,
     slots: int,
+    remote_cycles: int = REMOTE_CYCLES,
 ) -> Grid:
     """A launch that has not started; `slots` counts the CTA slots of the whole GPU."""
     config = np.zeros(1, CONFIG)
-    config[0] = (cluster, 0, 0)
+    config[0] = (cluster, 0, 0, remote_cycles)
     return Grid(
         config,
         ctas,
         origins,
         programs,
         releasers,
+        sources,
         np.full(slots, -1, np.int32),
         np.zeros(slots, np.int32),
         np.zeros(slots, np.int32),

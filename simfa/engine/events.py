@@ -20,7 +20,8 @@ GENERATE = 1  # argument: SM
 ISSUE = 2  # argument: SM
 WAKE = 3  # argument: thread
 TENSOR_DONE = 4  # argument: thread and its group's place
-KINDS = 5
+RELEASED = 5  # argument: barrier and sender, as simfa.engine.cluster packs them
+KINDS = 6
 KIND_SHIFT = 27
 ARGUMENT_MASK = (1 << KIND_SHIFT) - 1
 

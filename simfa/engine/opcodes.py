@@ -43,5 +43,6 @@ INSTRUCTION = np.dtype(
         ("expected", np.int32),  # of a load: how many loads that filling takes
         ("address", np.int64),  # first byte of a bulk copy
         ("bytes", np.int64),  # length of a bulk copy
+        ("multicast", np.int64),  # of a load: mask of the CTAs of the cluster that it reaches; 0: its own
     ]
 )

@@ -4,7 +4,8 @@
     launch      = "LAUNCH" , { ("shared_memory" | "registers" | "cluster" | "ctas_per_sm") "=" number }
     declaration = "DEF_TMAP" map rank dims strides box esz [ "base=" address ]
     program     = "PROGRAM" name , { instruction }
-    instruction = MNEMONIC , { operand } , [ "tag=" number ] , [ "cycles=" number ]      operands as in Table 3
+    instruction = MNEMONIC , { operand } , [ "tag=" number ] , { extra }                 operands as in Table 3
+    extra       = ("cycles" | "multicast") "=" number
     cta         = "CTA" name , { name } , { map "=" list }                    a program for each logical thread
     list        = "[" [ number { "," number } ] "]"
 
@@ -18,6 +19,9 @@ then of a CTA without an origin. A bulk copy's gmem is an address. WGMMA: `acc` 
 means 2:4 sparse A and twice the k; `cycles=` puts a measured time in place of the model's. BAR_WAIT's second
 operand is k; TMA_WAIT's and WGMMA_WAIT's second is N. A group that TMA_COMMIT sealed takes no further store, until
 a TMA_WAIT with N = 0 has proven it done. `tag` names activities on a timeline and has no effect on time.
+
+TMA_TENSOR: `multicast=` is a mask of the cluster's CTAs, bit r the r-th of its CTA lines. The box is read once and
+fills stage `sid` of each of them; a consumer's release of that stage then counts in every CTA that loads into it.
 
 LAUNCH: bytes of shared memory of a CTA, registers of one of the 128 threads of a logical thread, CTAs of a cluster.
 CTAs start in the order of their lines.
@@ -43,7 +47,12 @@ LAUNCH_OPERANDS = {
     "ctas_per_sm": OperandSpec("ctas_per_sm", high=32),
 }
 _TAG = OperandSpec("tag")
-_OPTIONS = {"tag": _TAG, "cycles": OperandSpec("cycles", low=1), "base": OperandSpec("base", high=2**48)}
+_OPTIONS = {
+    "tag": _TAG,
+    "cycles": OperandSpec("cycles", low=1),
+    "multicast": OperandSpec("multicast", low=1, high=2**16 - 1),
+    "base": OperandSpec("base", high=2**48),
+}
 _TOKEN = re.compile(r"[^\s\[\]#]*\[[^\]#]*\]|[^\s#]+")
 
 
@@ -175,7 +184,9 @@ class _Reader:
             self._declare(columns, values)
             return
         allowed = {key: _OPTIONS[key] for key in ("tag", *EXTRAS.get(spec.name, ()))}
+        at = {text.partition("=")[0]: column for column, text in self.tokens}
         tag_and_extras = self._keys(allowed)
+        self._check_mask(at, tag_and_extras.get("multicast", 0))
         self._check(spec.opcode, columns, values)
         assert self.program is not None
         self.program.emit(spec.name, **values, **tag_and_extras)
@@ -210,6 +221,12 @@ class _Reader:
             self.sealed[gid] = self.line
         if opcode == op.TMA_WAIT and values["count"] == 0:
             self.sealed = {group: line for group, line in self.sealed.items() if group > gid}
+
+    def _check_mask(self, columns: dict[str, int], mask: int) -> None:
+        size = self.launch.cluster if self.launch else 1
+        if mask >> size:
+            known = f"the cluster has {size} CTAs" if size > 1 else "LAUNCH declares no cluster"
+            self._wrong(columns["multicast"], f"multicast={mask:#x} names CTAs that are not: {known}")
 
     def _check_box(self, column: int, tensor: TensorMap, place: Any) -> None:
         if isinstance(place, tuple):
