@@ -4,14 +4,14 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from analytical import genz, llm_viewer, simfa_python
+from analytical import explain, explain_text, genz, launch_order, llm_viewer, simfa_python
 from presets.arguments import Parser, add_experiment_options, exit_with, experiments, print_json
 from presets.errors import PresetError, unknown
 from presets.experiment import Experiment
 from presets.record import Result, to_record
 
 ESTIMATORS: dict[str, Callable[[Experiment], Result]] = {
-    module.NAME: module.run for module in (simfa_python, genz, llm_viewer)
+    module.NAME: module.run for module in (simfa_python, launch_order, genz, llm_viewer)
 }
 
 
@@ -25,18 +25,35 @@ def main(argv: list[str] | None = None) -> int:
         help=f"comma-separated: {', '.join(ESTIMATORS)}; default %(default)s",
     )
     parser.add_argument("--json", action="store_true", help="print JSON records")
+    parser.add_argument(
+        "--explain",
+        nargs="?",
+        const="all",
+        metavar="NUMBER",
+        help="the equations behind a number of the record (dram_bytes, latency_us, ...), or behind all of them",
+    )
     try:
         args = parser.parse_args(argv)
         names = [_known(name.strip()) for name in args.estimator.split(",")]
-        records = [to_record(e, ESTIMATORS[name](e)) for e in experiments(args) for name in names]
+        answers = [_answer(e, name, args.explain) for e in experiments(args) for name in names]
     except PresetError as error:
         print(error, file=sys.stderr)
         return 2
     if args.json:
+        records = [record for record, _ in answers]
         print_json(records[0] if len(records) == 1 else records)
     else:
-        print("\n".join(_line(record) for record in records))
+        print("\n".join("\n".join([_line(record), *said]) for record, said in answers))
     return 0
+
+
+def _answer(experiment: Experiment, name: str, explained: str | None) -> tuple[dict[str, Any], list[str]]:
+    """The record, and the lines that explain it where that is asked for."""
+    if explained is None:
+        return to_record(experiment, ESTIMATORS[name](experiment)), []
+    found = explain.derive(experiment, name)
+    record = {**found.record, "explanation": explain_text.rows(found, explained)}
+    return record, explain_text.lines(found, explained)
 
 
 def _line(record: dict[str, Any]) -> str:

@@ -4,6 +4,7 @@
 call; `run` answers one Experiment with exact Python integers.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -78,8 +79,29 @@ class Estimate:
     tensor_core_utilization: Reals
 
 
-def estimate(p: Problem, rates: roofline.Rates) -> Estimate:
-    """Traffic by Eqs. (1) to (7) and (11), latency by the roofline.
+@dataclass(frozen=True)
+class DramTraffic:
+    """What a view of the L2 makes of K and V: do they fit, how often are they read, how many bytes is that."""
+
+    fits_l2: Any
+    waves: Ints
+    real_bytes: Ints  # all passes from DRAM
+    dram_bytes: Ints  # what this view expects
+
+
+def paper_dram_traffic(p: Problem) -> DramTraffic:
+    """Eqs. (3) to (6): one KV head at a time; it fits and is read once, or every wave reads it again."""
+    fits = eq.eq4_fits_l2(p.size_L2_bytes, p.P, p.S, p.D)
+    waves = eq.eq5_waves(p.G, p.L, p.T_M, p.N_SM, p.O_limit)
+    ideal = eq.eq3_dram_ideal_bytes(p.P, p.B, p.D, p.H_KV, p.G, p.L, p.S)
+    real = eq.eq6_dram_real_bytes(p.P, p.B, p.H_KV, p.G, p.L, p.S, p.D, waves)
+    return DramTraffic(fits, waves, real, select(fits, ideal, real))
+
+
+def estimate(
+    p: Problem, rates: roofline.Rates, dram_traffic: Callable[[Problem], DramTraffic] = paper_dram_traffic
+) -> Estimate:
+    """Traffic by Eqs. (1) to (7) and (11), latency by the roofline; `dram_traffic` is the view of the L2.
 
     Raises PresetError where a value is no whole number above 0, or where a grid would overflow int64.
     """
@@ -89,11 +111,8 @@ def estimate(p: Problem, rates: roofline.Rates) -> Estimate:
     counts = tiles.count(p.L, p.S, p.T_M, p.T_N, p.causal)
     flops = 4 * heads * counts.score_elements * p.D
     l2_bytes = p.P * heads * p.D * (2 * p.L + 2 * counts.kv_rows)
-    fits = eq.eq4_fits_l2(p.size_L2_bytes, p.P, p.S, p.D)
-    waves = eq.eq5_waves(p.G, p.L, p.T_M, p.N_SM, p.O_limit)
-    ideal = eq.eq3_dram_ideal_bytes(p.P, p.B, p.D, p.H_KV, p.G, p.L, p.S)
-    real = eq.eq6_dram_real_bytes(p.P, p.B, p.H_KV, p.G, p.L, p.S, p.D, waves)
-    dram_bytes = select(fits, ideal, real)
+    dram = dram_traffic(p)
+    dram_bytes = dram.dram_bytes
     sm_tiles = roofline.busiest_sm_tiles(heads, counts, p.N_SM, p.causal)
     times = roofline.ceiling_times_s(rates, sm_tiles, p.T_M * p.T_N, p.D, l2_bytes, dram_bytes)
     latency_s, bottleneck = roofline.highest(times)
@@ -101,13 +120,13 @@ def estimate(p: Problem, rates: roofline.Rates) -> Estimate:
     return Estimate(
         flops=flops,
         l2_bytes=l2_bytes,
-        fits_l2=fits,
-        waves=waves,
-        dram_ideal_bytes=ideal,
-        dram_real_bytes=real,
+        fits_l2=dram.fits_l2,
+        waves=dram.waves,
+        dram_ideal_bytes=eq.eq3_dram_ideal_bytes(p.P, p.B, p.D, p.H_KV, p.G, p.L, p.S),
+        dram_real_bytes=dram.real_bytes,
         dram_bytes=dram_bytes,
         dram_write_bytes=p.P * heads * p.L * p.D,
-        traffic_ratio=eq.eq7_traffic_ratio(l2_bytes, real),
+        traffic_ratio=eq.eq7_traffic_ratio(l2_bytes, dram.real_bytes),
         intensity=eq.eq11_intensity(flops, l2_bytes),
         ceilings_s=times,
         latency_s=latency_s,
@@ -121,23 +140,33 @@ def sweep(experiment: Experiment, **changes: Any) -> Estimate:
 
     `L` alone sweeps prompts: S follows it where the experiment has S = L.
     """
+    return estimate(changed(experiment, **changes), roofline.Rates.of(experiment))
+
+
+def changed(experiment: Experiment, **changes: Any) -> Problem:
+    """The experiment's Problem with fields replaced by numbers or arrays; S follows L where they were equal."""
     problem = Problem.of(experiment)
     if "L" in changes and "S" not in changes and problem.L == problem.S:
         changes["S"] = changes["L"]
-    return estimate(replace(problem, **changes), roofline.Rates.of(experiment))
+    return replace(problem, **changes)
 
 
 def run(experiment: Experiment) -> Result:
     """SimFA-python's Result for one experiment."""
     answer = estimate(Problem.of(experiment), roofline.Rates.of(experiment))
+    return result(NAME, answer, "ideal" if answer.fits_l2 else "realistic")
+
+
+def result(name: str, answer: Estimate, regime: str) -> Result:
+    """A single answer as the record every estimator gives."""
     return Result(
-        estimator=NAME,
+        estimator=name,
         latency_s=answer.latency_s,
         flops=answer.flops,
         l2_bytes=answer.l2_bytes,
         dram_read_bytes=answer.dram_bytes - answer.dram_write_bytes,
         dram_write_bytes=answer.dram_write_bytes,
-        regime="ideal" if answer.fits_l2 else "realistic",
+        regime=regime,
         waves=answer.waves,
         bottleneck=answer.bottleneck,
         tensor_core_utilization=answer.tensor_core_utilization,

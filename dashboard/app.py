@@ -17,6 +17,7 @@ state.board()  # starts the worker processes while the first page is drawn
 # Not a folder called pages/: Streamlit would serve that one by itself, past this file.
 PAGES = [
     st.Page("views/compare.py", title="Compare", default=True),
+    st.Page("views/regimes.py", title="Regimes"),
     st.Page("views/measured.py", title="Measured"),
     st.Page("views/validation.py", title="Validation"),
     st.Page("views/presets.py", title="Presets"),

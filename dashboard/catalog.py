@@ -6,7 +6,7 @@ A new baseline is one file with a `run(experiment) -> Result` and one entry here
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from analytical import genz, llm_viewer, simfa_python
+from analytical import genz, launch_order, llm_viewer, simfa_python
 from presets.errors import PresetError, unknown
 from presets.experiment import Experiment
 from presets.record import Result, to_record
@@ -31,6 +31,7 @@ class Estimator:
     about: str
     run: Callable[[Experiment], Result]
     simulated: bool = False
+    on_request: bool = False  # Compare shows it behind a switch
 
 
 ESTIMATORS: dict[str, Estimator] = {
@@ -68,6 +69,17 @@ ESTIMATORS: dict[str, Estimator] = {
             simulated=True,
         ),
         Estimator(
+            launch_order.NAME,
+            "SimFA, launch order",
+            "Launch order",
+            "#D55E00",
+            "red",
+            "cross",
+            "Eq. (4) on all KV heads in flight, which the grid order decides; L2 sets overflow one by one.",
+            launch_order.run,
+            on_request=True,
+        ),
+        Estimator(
             llm_viewer.NAME,
             "LLM-Viewer (peer)",
             "LLM-Viewer",
@@ -76,6 +88,7 @@ ESTIMATORS: dict[str, Estimator] = {
             "x",
             "Reads K/V per 128 rows and query head, stores an L x S output. Equal to LLM-Viewer 472f71f.",
             llm_viewer.run,
+            on_request=True,
         ),
     )
 }

@@ -116,6 +116,8 @@ def reasons(answers: Sequence[Record]) -> list[str]:
             f"SimFA-python is bound by {said(closed['bottleneck'])}: its highest ceiling is "
             f"{digits(max(closed['ceilings_us'].values()))} µs."
         )
+    if "simfa-launch-order" in by_name:
+        found.append(_launch_sentence(by_name["simfa-launch-order"]))
     if "sim-fa" in by_name:
         found.append(_simulation_sentence(by_name["sim-fa"], closed))
     if "llm-viewer" in by_name and genz:
@@ -137,6 +139,16 @@ def _cache_sentence(closed: Record, genz: Record) -> str:
     return (
         f"One K and one V head do not fit the effective L2 (Eq. 4): {closed['waves']} waves fetch K/V again, and "
         f"SimFA-python's DRAM traffic is {digits(ratio)} times GenZ's, which knows no capacity."
+    )
+
+
+def _launch_sentence(record: Record) -> str:
+    heads, passes = record["reuse_kv_heads"], record["waves"]
+    ratio = digits(record["dram_bytes"] / record["dram_ideal_bytes"])
+    return (
+        f"In launch order {heads} KV head{'s' if heads != 1 else ''} must stay in L2 between "
+        f"{passes} pass{'es' if passes != 1 else ''}; a pass finds {record['lost_share'] * 100:.3g} % of "
+        f"K/V gone, so DRAM traffic is {ratio} times the ideal Eq. (3)."
     )
 
 

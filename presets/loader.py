@@ -73,9 +73,9 @@ def _refuse_part_of_absent_section(spec: Spec, key: str, settings: Mapping[str, 
     section = key.split(".")[0]
     if "." not in key or getattr(spec, section) is not None:
         return
-    missing = [
-        other for other in leaf_keys(type(spec)) if other.startswith(f"{section}.") and other not in settings
-    ]
+    kind = _section_of(type(spec).model_fields[section].annotation)
+    required = [name for name, field in kind.model_fields.items() if field.is_required()] if kind else []
+    missing = [f"{section}.{name}" for name in required if f"{section}.{name}" not in settings]
     if missing:
         raise PresetError(
             f"{where}: {key}: {spec.name} has no section '{section}'; set all of it or none "

@@ -98,6 +98,24 @@ class TmaSpec(Section):
     tensor_map_setup_cycles: Whole
     lines_per_cycle: Count
     inflight_lines: Count
+    deduplicate: bool | None = Field(
+        default=None, description="false: every element of a tensor map's box is a request of its own; absent: true"
+    )
+    request_bytes: Literal[1, 2, 4, 8, 16, 32, 64, 128, 256] | None = Field(
+        default=None, description="what one request asks for where deduplicate is false; absent: one element"
+    )
+    descriptor_cache_entries: Annotated[int, Field(ge=1, le=64)] | None = Field(
+        default=None, description="tensor maps that an SM keeps; absent: every request pays the setup"
+    )
+    descriptor_hit_cycles: Whole | None = Field(
+        default=None, description="in place of the setup where the SM keeps the map; absent: 0"
+    )
+    multicast_latency_cycles: Whole | None = Field(
+        default=None, description="by which lines of a multicast load answer later; absent: 0"
+    )
+    remote_release_cycles: Annotated[int, Field(ge=2, le=4000)] | None = Field(
+        default=None, description="from a release to its arrival in another CTA of the cluster; absent: 2"
+    )
 
 
 class CoalescerSpec(Section):
@@ -115,6 +133,9 @@ class L2Spec(Section):
     slices: Count
     slice_bytes_per_cycle: Positive
     clock_hz: Positive | None = Field(default=None, description="absent: the L2 runs at the SM clock")
+    ways: Annotated[int, Field(ge=1, le=64)] | None = Field(
+        default=None, description="for the launch-order closed form; absent: l2_timing.ways, or a sharp Eq. (4)"
+    )
 
 
 class L2TimingSpec(Section):
@@ -138,6 +159,15 @@ class LatencyProbeSpec(Section):
     load_path_cycles: NonNegative = Field(description="issue, translation and return of a plain load")
     mbarrier_wait_cycles: NonNegative = Field(description="from the last byte to the waiting thread going on")
     shared_memory_load_cycles: NonNegative = Field(description="reading the next pointer that TMA delivered")
+
+
+class BandwidthProbeSpec(Section):
+    """What a loop of TMA copies and waits sees beside the machine modelled: for validation, not for kernels."""
+
+    copy_cycles: NonNegative = Field(description="of a round beside the copy and the mbarrier wait")
+    sustained_dram_share: Annotated[float, Field(gt=0, le=1)] = Field(
+        description="of the DRAM's bandwidth, at best"
+    )
 
 
 class DramSpec(Section):
@@ -185,6 +215,7 @@ class GpuSpec(Spec):
     latency_probe: LatencyProbeSpec | None = None
     issue: IssueSpec | None = None
     softmax: SoftmaxSpec | None = None
+    bandwidth_probe: BandwidthProbeSpec | None = None
 
     @model_validator(mode="after")
     def _effective_within_nominal(self) -> "GpuSpec":
@@ -211,6 +242,10 @@ class GpuSpec(Spec):
     def l2_bandwidth_bytes_per_s(self) -> float:
         """What all L2 slices serve together, bytes/s."""
         return self.l2.slices * self.l2.slice_bytes_per_cycle * self.l2_clock_hz()
+
+    def l2_ways(self) -> int | None:
+        """Ways of an L2 set where a preset says, for closed forms."""
+        return self.l2.ways or (self.l2_timing.ways if self.l2_timing else None)
 
     def l2_clock_hz(self) -> float:
         """The clock of the L2 slices: their own where the preset has one, else that of the SMs."""
@@ -265,6 +300,18 @@ class PipelineSpec(Section):
     section_bytes: Bytes | None = Field(
         default=None, description="K and V of the heads that a dynamic schedule goes through together"
     )
+    grid_order: Literal["block_fastest", "head_fastest"] | None = Field(
+        default=None, description="which index of the grid runs fastest; absent: block_fastest"
+    )
+    live_heads: Count | None = Field(
+        default=None, description="KV heads in flight together; absent: as SMs, occupancy and grid order give"
+    )
+    kv_traversal: Literal["cyclic", "sawtooth"] | None = Field(
+        default=None, description="K/V passes in one direction, or every other one backwards; absent: cyclic"
+    )
+    multicast: bool | None = Field(
+        default=None, description="each CTA of a cluster loads its share of K/V tiles for all; absent: false"
+    )
 
 
 class KernelSpec(Spec):
@@ -283,7 +330,20 @@ class KernelSpec(Spec):
             )
         return self
 
+    @model_validator(mode="after")
+    def _rows_divide_among_the_cluster(self) -> "KernelSpec":
+        if self.pipeline.multicast and self.tile.kv_rows % self.pipeline.cluster_ctas:
+            raise ValueError(
+                f"with pipeline.multicast tile.kv_rows ({self.tile.kv_rows}) must be a multiple of "
+                f"pipeline.cluster_ctas ({self.pipeline.cluster_ctas})"
+            )
+        return self
+
     def shared_memory_bytes(self, head_dim: int, precision_bytes: int) -> int:
         """Shared memory of one CTA: one Q tile (reused for O) and the K and V ring buffers, bytes."""
         kv_tiles = self.pipeline.k_stages + self.pipeline.v_stages
         return precision_bytes * head_dim * (self.tile.query_rows + kv_tiles * self.tile.kv_rows)
+
+    def accumulator_registers(self, head_dim: int) -> int:
+        """32-bit registers that the accumulators of one CTA take at least: FP32 O (T_M x D) and S (T_M x T_N)."""
+        return self.tile.query_rows * (head_dim + self.tile.kv_rows)

@@ -31,6 +31,11 @@ def check(experiment: Experiment) -> Hardware:
             f"{kernel.name} is not modelled yet: the simulator runs WGMMA kernels, it is built on "
             f"{kernel.instruction}"
         )
+    if kernel.pipeline.multicast and kernel.pipeline.cluster_ctas > 1 and experiment.workload.causal:
+        raise NotModelled(
+            "pipeline.multicast with a causal mask: the CTAs of a cluster would read different numbers of K/V "
+            "tiles; the official kernel runs causal masks with pipeline.cluster_ctas=1"
+        )
     need = kernel.shared_memory_bytes(experiment.llm.head_dim, experiment.precision_bytes)
     ctas = kernel.pipeline.occupancy_ctas
     if need > gpu.sm.cta_shared_memory_bytes or need * ctas > gpu.sm.shared_memory_bytes:

@@ -57,6 +57,8 @@ def _reason(machine: Machine, thread: int, slot: int) -> str:
         held, need = int(state.named[slot, operand]), int(instruction["count"])
         text = f"barrier {operand} has {held} of {need} arrivals"
         return f"{text}; {_signallers(machine, slot, (op.BAR_ARRIVE,), 'bid', operand)}"
+    if operand >= threads.STAGES:  # of any CTA that a multicast goes to
+        return _full_peers(machine, slot, instruction)
     barrier = state.mbarriers[slot, operand]
     if instruction["opcode"] in op.LOADS:
         text = (
@@ -76,8 +78,54 @@ def _reason(machine: Machine, thread: int, slot: int) -> str:
     return f"{text}; {_signallers(machine, slot, op.LOADS, 'sid', operand)}"
 
 
+def _full_peers(machine: Machine, slot: int, instruction: Any) -> str:
+    """A multicast that would be a filling too many in another CTA of the cluster."""
+    sid = int(instruction["sid"])
+    found = []
+    for there in _cluster(machine, slot, int(instruction["multicast"])):
+        filled = int(machine.state.mbarriers[there, sid]["filled"])
+        if instruction["phase"] >= filled + threads.PHASES:
+            full = f"{threads.PHASES} fillings under way, the oldest is number {filled + 1}"
+            found.append(f"stage {sid} of CTA {machine.grid.running[there]} has {full}")
+    return "; ".join([*found, _signallers(machine, slot, op.LOADS, "sid", sid)])
+
+
+def _cluster(machine: Machine, slot: int, mask: int) -> list[int]:
+    """Slots of the CTAs of a mask in the cluster of `slot`'s CTA."""
+    per_sm, size = int(machine.state.config[0]["slots_per_sm"]), int(machine.grid.config[0]["cluster"])
+    first = slot - slot // per_sm % size * per_sm
+    return [first + rank * per_sm for rank in range(size) if mask >> rank & 1]
+
+
+def _senders(machine: Machine, slot: int, opcodes: tuple[int, ...], sid: int) -> list[int]:
+    """Slots whose CTAs may signal a stage of `slot`'s CTA: its own, or by multicast several of its cluster."""
+    programs, sources = machine.grid.ctas["program"], machine.grid.sources
+    mask = int(sources[programs[machine.grid.running[slot]], sid])
+    if opcodes == op.LOADS:
+        return _cluster(machine, slot, mask) if mask else [slot]
+    everyone = [there for there in _cluster(machine, slot, -1) if machine.grid.running[there] >= 0]
+    own = 1 << _cluster(machine, slot, -1).index(slot)
+    found = [there for there in everyone if sources[programs[machine.grid.running[there]], sid] & own]
+    return found or [slot]
+
+
 def _signallers(machine: Machine, slot: int, opcodes: tuple[int, ...], field: str, operand: int) -> str:
-    """The threads of the CTA that issue a signal, how often they have, and where they are now."""
+    """The threads that issue a signal to the CTA, how often they have, and where they are now."""
+    senders = _senders(machine, slot, opcodes, operand) if field == "sid" else [slot]
+    found: list[str] = []
+    for there in senders:
+        cta = int(machine.grid.running[there])
+        if cta < 0:
+            found.append("a CTA of its cluster has ended")
+        else:
+            of_cta = f" of CTA {cta}" if there != slot else ""
+            found += _signals(machine, there, opcodes, field, operand, of_cta)
+    return ", ".join(found) or f"no thread of the CTA has a {_words(opcodes)} of it"
+
+
+def _signals(
+    machine: Machine, slot: int, opcodes: tuple[int, ...], field: str, operand: int, of_cta: str
+) -> list[str]:
     roles = int(machine.state.config[0]["roles"])
     found = []
     for role in range(roles):
@@ -91,8 +139,9 @@ def _signallers(machine: Machine, slot: int, opcodes: tuple[int, ...], field: st
         if signals:
             issued = sum(place < pc for place in signals)
             where = "and has ended" if pc == end else f"and is at its instruction {pc - first + 1}"
-            found.append(f"thread {role} has issued {issued} of its {len(signals)} {_words(opcodes)} {where}")
-    return ", ".join(found) or f"no thread of the CTA has a {_words(opcodes)} of it"
+            count = f"{issued} of its {len(signals)} {_words(opcodes)}"
+            found.append(f"thread {role}{of_cta} has issued {count} {where}")
+    return found
 
 
 def _words(opcodes: tuple[int, ...]) -> str:

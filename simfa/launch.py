@@ -17,6 +17,7 @@ from simfa.memory.dram import TICKS
 from simfa.trace import fa3, fa3_official, tensor_map
 from simfa.trace.assemble import Code, assemble
 from simfa.trace.bubbles import softmax_cycles
+from simfa.trace.fillings import Member
 from simfa.trace.phases import Softmax
 from simfa.trace.tensor_map import TensorMap
 
@@ -56,7 +57,11 @@ def build(experiment: Experiment, seed: int, timeline_sm: int) -> machine.Machin
 def _build(experiment: Experiment, hardware: Hardware, seed: int, timeline_sm: int) -> machine.Machine:
     kernel = persistent(experiment) if is_persistent(experiment.kernel) else one_tile(experiment)
     maps = tensor_maps(experiment)
-    code = assemble(kernel.programs, maps, wgmma_timing(experiment.gpu))
+    alike = cluster_ctas(experiment) if multicasts(experiment) else 1  # CTAs of a cluster run the same programs
+    members = [Member(0, [roles] * alike) for roles in kernel.programs]
+    code = assemble(kernel.programs, maps, wgmma_timing(experiment.gpu), members)
+    if is_persistent(experiment.kernel):  # a CTA comes to all programs: stages are those of the fullest
+        code.releasers[:], code.sources[:] = code.releasers.max(axis=0), code.sources.max(axis=0)
     ctas_per_sm = experiment.kernel.pipeline.occupancy_ctas
     return machine_of(experiment.gpu, hardware, code, maps, kernel.grid, ctas_per_sm, seed, timeline_sm)
 
@@ -88,7 +93,7 @@ def persistent(experiment: Experiment) -> KernelLaunch:
     places = origins(experiment, order)
     if experiment.kernel.pipeline.kv_order == "last_to_first":
         last = np.maximum(steps - 1, 0) * experiment.kernel.tile.kv_rows
-        places[:, [fa3.MAP_K, fa3.MAP_V], 2] = last[:, None]
+        places[:, [fa3.MAP_K, fa3.MAP_V], 2] += last[:, None]
     primed = np.zeros(threads.NAMED_BARRIERS, np.int32)
     for barrier, arrivals in fa3_official.primed_barriers(kernel).items():
         primed[barrier] = arrivals
@@ -132,15 +137,27 @@ def machine_of(
         raise NotModelled(f"{per_sm} warpgroups per SM; the scheduler holds at most 62")
     if max(map(tensor_map.last_byte, maps), default=0) // gpu.l2.line_bytes > MAX_LINES:
         raise NotModelled(f"a tensor ends beyond the {MAX_LINES:,} lines the simulator can address")
-    capacity = machine.event_capacity(gpu.sm.count, per_sm, hardware.tma.inflight_lines, entries)
+    remote_cycles = hardware.tma.remote_release_cycles or dispatch.REMOTE_CYCLES
+    width = gpu.sm.issue_per_cycle or 1
+    releases = width * remote_cycles * (grid.cluster - 1) if code.sources.any() else 0
+    capacity = machine.event_capacity(gpu.sm.count, per_sm, hardware.tma.inflight_lines, entries, releases)
     config = _tma_config(gpu, hardware.tma)
     return machine.Machine(
         dispatch.make_grid(
-            grid.cluster, grid.ctas, grid.origins, code.spans, code.releasers, slots, grid.schedule, grid.turns,
+            grid.cluster,
+            grid.ctas,
+            grid.origins,
+            code.spans,
+            code.releasers,
+            code.sources,
+            slots,
+            remote_cycles,
+            grid.schedule,
+            grid.turns,
             grid.primed,
         ),
         threads.make_threads(gpu.sm.count, ctas_per_sm, roles, **_core(gpu)),
-        tma.make_tma(gpu.sm.count, config, *tensor_map.encode(maps), code.starts),
+        tma.make_tma(gpu.sm.count, config, *tensor_map.encode(maps), code.starts, code.fills),
         _memory(gpu, hardware, seed),
         events.make_queue(capacity),
         probe.make_probe(timeline_sm, SPAN_CAPACITY, slots),
@@ -186,7 +203,8 @@ def shape_of(experiment: Experiment) -> fa3.Shape:
     kernel, head_dim = experiment.kernel, experiment.llm.head_dim
     consumer_rows = kernel.tile.query_rows // kernel.pipeline.consumer_warpgroups
     bubble = softmax_cycles(experiment.gpu.alu, consumer_rows, kernel.tile.kv_rows, head_dim)
-    return fa3.Shape(kernel, head_dim, experiment.workload.dtype, bubble.total)
+    everyone = 2 ** cluster_ctas(experiment) - 1 if multicasts(experiment) else 0
+    return fa3.Shape(kernel, head_dim, experiment.workload.dtype, bubble.total, everyone)
 
 
 def cluster_ctas(experiment: Experiment) -> int:
@@ -196,14 +214,23 @@ def cluster_ctas(experiment: Experiment) -> int:
     return size if fits else 1
 
 
+def multicasts(experiment: Experiment) -> bool:
+    """Whether each CTA loads its share of every K/V tile for its whole cluster: never outside a cluster."""
+    return bool(experiment.kernel.pipeline.multicast) and cluster_ctas(experiment) > 1
+
+
 def origins(experiment: Experiment, order: tuple[np.ndarray, np.ndarray, np.ndarray]) -> np.ndarray:
     """Where each tile (batch, query head, query tile) lies in Q, K, V and O, shape (tiles, 4, RANKS)."""
     batch, head, index = order
+    tile = experiment.kernel.tile
     found = np.zeros((len(index), 4, opcodes.RANKS), np.int32)
     found[:, :, 1] = head[:, None]
     found[:, [fa3.MAP_K, fa3.MAP_V], 1] //= experiment.heads_q // experiment.heads_kv
-    found[:, [fa3.MAP_Q, fa3.MAP_O], 2] = index[:, None] * experiment.kernel.tile.query_rows
+    found[:, [fa3.MAP_Q, fa3.MAP_O], 2] = index[:, None] * tile.query_rows
     found[:, :, 3] = batch[:, None]
+    if multicasts(experiment):
+        size = cluster_ctas(experiment)
+        found[:, [fa3.MAP_K, fa3.MAP_V], 2] = (index % size * (tile.kv_rows // size))[:, None]
     return found
 
 
@@ -223,7 +250,7 @@ def tensor_bases(experiment: Experiment) -> list[int]:
 
 
 def tensor_maps(experiment: Experiment) -> tuple[TensorMap, ...]:
-    """Q, K, V and O by element, head, row and batch; a box is one tile of one head."""
+    """Q, K, V and O by element, head, row and batch; a box is one tile of one head, or a CTA's share of it."""
     work, kernel = experiment.workload, experiment.kernel
     head_dim, element = experiment.llm.head_dim, experiment.precision_bytes
     start = tensor_bases(experiment)
@@ -235,19 +262,32 @@ def tensor_maps(experiment: Experiment) -> tuple[TensorMap, ...]:
         return TensorMap(fa3.MAP_NAMES[tensor], dims, strides, (head_dim, 1, box_rows, 1), element, start[tensor])
 
     tile = kernel.tile
+    shares = cluster_ctas(experiment) if multicasts(experiment) else 1
     return (
         make(fa3.MAP_Q, experiment.heads_q, work.seq_q, tile.query_rows),
-        make(fa3.MAP_K, experiment.heads_kv, work.seq_kv, tile.kv_rows),
-        make(fa3.MAP_V, experiment.heads_kv, work.seq_kv, tile.kv_rows),
+        make(fa3.MAP_K, experiment.heads_kv, work.seq_kv, tile.kv_rows // shares),
+        make(fa3.MAP_V, experiment.heads_kv, work.seq_kv, tile.kv_rows // shares),
         make(fa3.MAP_O, experiment.heads_q, work.seq_q, tile.query_rows // kernel.pipeline.consumer_warpgroups),
     )
 
 
 def _tma_config(gpu: GpuSpec, spec: TmaSpec) -> np.ndarray:
     config = np.zeros(1, tma.CONFIG)
-    shift = gpu.l2.line_bytes.bit_length() - 1
-    setup = spec.tensor_map_setup_cycles
-    config[0] = (spec.launch_latency_cycles, setup, spec.lines_per_cycle, spec.inflight_lines, shift)
+    chunk_bytes = spec.request_bytes
+    if chunk_bytes is not None and chunk_bytes > gpu.l2.line_bytes:
+        raise NotModelled(f"tma.request_bytes {chunk_bytes} exceeds l2.line_bytes {gpu.l2.line_bytes}")
+    config[0] = (
+        spec.launch_latency_cycles,
+        spec.tensor_map_setup_cycles,
+        spec.lines_per_cycle,
+        spec.inflight_lines,
+        gpu.l2.line_bytes.bit_length() - 1,
+        spec.deduplicate is not False,
+        -1 if chunk_bytes is None else chunk_bytes.bit_length() - 1,
+        spec.descriptor_cache_entries or 0,
+        spec.descriptor_hit_cycles or 0,
+        spec.multicast_latency_cycles or 0,
+    )
     return config
 
 

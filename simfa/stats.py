@@ -50,6 +50,7 @@ def derive(experiment: Experiment, machine: Machine, wall_s: float) -> dict[str,
         "extra": {
             "cycles": cycles,
             **{key: traffic[key] for key in ("line_requests", "l2_bytes_coalesced", "dirty_bytes_left")},
+            "tma_delivered_bytes": traffic["tma_delivered_bytes"],
             "wall_s": wall_s,
             "l2_hit_rate": traffic["l2_hit_rate"],
             "coalesced_share": traffic["coalesced_share"],
@@ -182,6 +183,7 @@ def _traffic(gpu: GpuSpec, machine: Machine) -> dict[str, Any]:
     dirty = int(((cache.bits & l2.DIRTY) != 0).sum())
     return {
         "line_requests": loads + stores,
+        "tma_delivered_bytes": int(engines["delivered_bytes"].sum()),
         "l2_bytes_coalesced": served * line_bytes,
         "dram_read_bytes": int(cache.channels["reads"].sum()) * line_bytes,
         "dram_write_bytes": int(cache.channels["writes"].sum()) * line_bytes,

@@ -16,11 +16,13 @@ from simfa.engine.opcodes import RANKS
 from simfa.isa import Program
 from simfa.trace.assemble import Code, assemble
 from simfa.trace.bubbles import THREADS_PER_WARPGROUP
+from simfa.trace.fillings import Member
 from simfa.trace.model import Cta, Launch, Trace
 from simfa.tiles import kv_tiles
 from simfa.trace.tensor_map import TensorMap, last_byte
 
 MAX_CTAS_PER_SM = 32
+Kind = tuple[tuple[tuple[str, ...], ...], int]  # names of the programs of each CTA of a cluster; a rank
 ROLE_NAMES = ("producer", *(f"consumer{index}" for index in range(1, 9)))
 
 
@@ -29,12 +31,14 @@ def build(trace: Trace, gpu: GpuSpec, seed: int = 0, timeline_sm: int = -1) -> M
     hardware = check_gpu(gpu)
     if trace.launch.cluster > gpu.sm.count:
         raise NotModelled(f"a cluster of {trace.launch.cluster} CTAs does not fit {gpu.sm.count} SMs")
-    kinds = {programs: index for index, programs in enumerate(dict.fromkeys(cta.programs for cta in trace.ctas))}
-    programs = [[trace.programs[name] for name in names] for names in kinds]
-    code = assemble(programs, trace.maps, launch.wgmma_timing(gpu))
+    kinds = _kinds(trace)
+    numbers = {kind: index for index, kind in enumerate(dict.fromkeys(kinds))}
+    members = [_member(trace, kind) for kind in numbers]
+    programs = [member.cluster[member.rank] for member in members]
+    code = assemble(programs, trace.maps, launch.wgmma_timing(gpu), members)
     maps = _within_reach(trace.maps, code, gpu.l2.line_bytes)
     ctas = np.zeros(len(trace.ctas), dispatch.CTA)
-    ctas["program"] = [kinds[cta.programs] for cta in trace.ctas]
+    ctas["program"] = [numbers[kind] for kind in kinds]
     origins = np.zeros((len(ctas), max(len(trace.maps), 1), RANKS), np.int32)
     for number, cta in enumerate(trace.ctas):
         for tensor, origin in cta.origins:
@@ -44,6 +48,23 @@ def build(trace: Trace, gpu: GpuSpec, seed: int = 0, timeline_sm: int = -1) -> M
         return launch.machine_of(gpu, hardware, code, maps, grid, ctas_per_sm(trace, gpu), seed, timeline_sm)
     except OverflowError as error:
         raise NotModelled(f"a latency or a rate is out of the simulator's range: {error}") from None
+
+
+def _kinds(trace: Trace) -> list[Kind]:
+    """What each CTA runs: its programs; where any load is multicast, those of its whole cluster and its rank."""
+    names, size = [cta.programs for cta in trace.ctas], trace.launch.cluster
+    if not any(row.get("multicast") for program in trace.programs.values() for row in program.rows):
+        return [((own,), 0) for own in names]
+    if len(names) % size:
+        raise NotModelled(
+            f"{len(names)} CTAs are no whole number of clusters of {size}: multicasts would miss a CTA of the last"
+        )
+    return [(tuple(names[place - place % size :][:size]), place % size) for place in range(len(names))]
+
+
+def _member(trace: Trace, kind: Kind) -> Member:
+    cluster, rank = kind
+    return Member(rank, [[trace.programs[name] for name in own] for own in cluster])
 
 
 def _within_reach(maps: tuple[TensorMap, ...], code: Code, line_bytes: int) -> tuple[TensorMap, ...]:

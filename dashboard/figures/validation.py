@@ -13,6 +13,8 @@ _SERIES_COLORS = ("#009E73", "#0072B2", "#E69F00", "#CC79A7", "#56B4E9", "#D55E0
 def figure(study: Mapping[str, Any], measured_color: str) -> go.Figure:
     """Against the study's own axis where its points have one, else measured against model."""
     points = study["all_points"]
+    if study["compares"] == "difference":
+        return _differences(study)
     along = all(point["x"] is not None for point in points)
     chart = go.Figure()
     names = list(dict.fromkeys(point["series"] for point in points))
@@ -31,7 +33,34 @@ def figure(study: Mapping[str, Any], measured_color: str) -> go.Figure:
     return finish(chart, _title(study), 380)
 
 
+def _differences(study: Mapping[str, Any]) -> go.Figure:
+    """Every point as a multiple of its own reference, one row for each series."""
+    chart = go.Figure()
+    points = study["all_points"]
+    names = list(dict.fromkeys(point["series"] for point in points))
+    for name, color in zip(names, _SERIES_COLORS * (len(names) // len(_SERIES_COLORS) + 1), strict=False):
+        own = [point for point in points if point["series"] == name]
+        chart.add_scatter(
+            x=[1 + point["error_pct"] / 100 for point in own],
+            y=[name] * len(own),
+            mode="markers",
+            marker={"color": color, "size": 9, "opacity": 0.8},
+            text=[point["label"] for point in own],
+            customdata=[[point["model"], point["reference"]] for point in own],
+            hovertemplate="%{text}<br>%{customdata[0]:,.0f} against %{customdata[1]:,.0f} "
+            + own[0]["unit"]
+            + "<extra></extra>",
+            showlegend=False,
+        )
+    chart.add_vline(x=1, line={"color": CEILING, "dash": "dot"})
+    chart.update_xaxes(type="log", title="multiple of the full model's time")
+    chart.update_yaxes(autorange="reversed")
+    return finish(chart, _title(study), 320)
+
+
 def _title(study: Mapping[str, Any]) -> str:
+    if study["compares"] == "difference":
+        return f"{study['points']} launches, largest change {study['worst_pct']:+,.0f} % at {study['worst_at']}"
     return (
         f"{study['points']} points, mean error {study['mape_pct']:.2f} %, "
         f"worst {study['worst_pct']:+.2f} % at {study['worst_at']}"

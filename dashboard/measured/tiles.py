@@ -53,9 +53,10 @@ def settings(query_rows: int, kv_rows: int, cluster: int = 1) -> str:
 def plain_settings(query_rows: int, kv_rows: int) -> str:
     """Another kernel's tile on a preset that stands in for it; these kernels are built on mma.sync.
 
-    So the simulator, which runs WGMMA pipelines, gives no answer for them rather than FlashAttention-3's.
+    So the simulator, which runs WGMMA pipelines, gives no answer for them rather than FlashAttention-3's. Their
+    grids run over query tiles fastest, as FlashAttention-2's (blocks, batch, heads), whatever the stand-in does.
     """
     return (
         f"instruction=mma.sync; tile.query_rows={query_rows}; tile.kv_rows={kv_rows}; "
-        "pipeline.consumer_warpgroups=1; pipeline.cluster_ctas=1"
+        "pipeline.consumer_warpgroups=1; pipeline.cluster_ctas=1; pipeline.grid_order=block_fastest"
     )

@@ -11,6 +11,7 @@ from dashboard.figures import traffic as traffic_figure
 from dashboard.widgets import url
 from dashboard.widgets.experiment import DEFAULTS, sidebar, start
 from dashboard.widgets.simulation import TIMELINE_SM, simulation
+from dashboard.widgets.why import why
 from presets.experiment import Experiment
 
 NAMES = {entry.name: (entry.title, entry.color) for entry in ESTIMATORS.values()}
@@ -33,12 +34,13 @@ def page() -> None:
     cards, controls = st.container(), st.container(horizontal=True, vertical_alignment="bottom")
     with controls:
         first = st.container(width=240)  # filled below: what it offers depends on the switch after it
-        answers = _answers(experiment, given, why_not, peer=_peer_toggle())
+        peer, launch = _switch("peer", "llm-viewer"), _switch("launch", "simfa-launch-order")
+        answers = _answers(experiment, given, why_not, peer, launch)
         with first:
             reference = _reference(answers)
         _downloads(experiment, answers)
     with cards:
-        _cards(answers, reference, why_not)
+        _cards(experiment, answers, reference, why_not)
     st.table(compare.table(answers, reference))
     for sentence in compare.reasons(answers):
         st.markdown(f"- {sentence}")
@@ -46,16 +48,17 @@ def page() -> None:
     _pipeline(experiment, given, why_not)
 
 
-def _peer_toggle() -> bool:
+def _switch(key: str, name: str) -> bool:
     return st.toggle(
-        "LLM-Viewer", start("peer"), key="peer", help=ESTIMATORS["llm-viewer"].about, persist_state="session"
+        ESTIMATORS[name].short, start(key), key=key, help=ESTIMATORS[name].about, persist_state="session"
     )
 
 
 def _answers(
-    experiment: Experiment, given: dict[str, Any] | None, why_not: str, peer: bool
+    experiment: Experiment, given: dict[str, Any] | None, why_not: str, peer: bool, launch: bool
 ) -> list[compare.Record]:
-    shown = [name for name in ESTIMATORS if name != "llm-viewer" or peer]
+    asked = {"llm-viewer": peer, "simfa-launch-order": launch}
+    shown = [name for name in ESTIMATORS if asked.get(name, True)]
     simulated = given["record"] if given else compare.unanswered(experiment, "sim-fa", why_not)
     return [simulated if ESTIMATORS[name].simulated else record_of(name, experiment) for name in shown]
 
@@ -81,13 +84,14 @@ def _downloads(experiment: Experiment, answers: list[compare.Record]) -> None:
     st.download_button("Download JSON", json, f"{name}.json", "application/json", on_click="ignore")
 
 
-def _cards(answers: list[compare.Record], reference: str, why_not: str) -> None:
+def _cards(experiment: Experiment, answers: list[compare.Record], reference: str, why_not: str) -> None:
     base = next(record for record in answers if record["estimator"] == reference)
     for column, record in zip(st.columns(len(answers)), answers, strict=True):
         estimator = ESTIMATORS[record["estimator"]]
         latency = record["latency_us"]
         change = compare.difference(latency, base["latency_us"]) if record is not base else ""
-        column.metric(
+        card = column.container(border=True, height="stretch", vertical_alignment="distribute")
+        card.metric(
             f":{estimator.accent}[**{estimator.title}**]",
             compare.ABSENT if latency is None else f"{compare.digits(latency)} µs",
             delta=f"{change} to {ESTIMATORS[reference].title}"
@@ -96,9 +100,9 @@ def _cards(answers: list[compare.Record], reference: str, why_not: str) -> None:
             delta_color="off",
             delta_arrow="off",
             help=estimator.about,
-            border=True,
-            height="stretch",
         )
+        with card:
+            why(experiment, estimator.name, "compare", first="latency_us")
 
 
 def _charts(experiment: Experiment, answers: list[compare.Record]) -> None:

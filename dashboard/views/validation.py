@@ -18,6 +18,15 @@ _COLUMNS = {
 }
 
 
+_CHANGES = {
+    "label": "Launch",
+    "reference": "Full model",
+    "model": "Without",
+    "unit": "Unit",
+    "error_pct": "Change (%)",
+}
+
+
 def page() -> None:
     st.markdown("#### Is it true? The simulator's parts against public references")
     st.caption(
@@ -33,13 +42,22 @@ def page() -> None:
 
 
 def _summary(study: dict[str, Any]) -> dict[str, str]:
-    return {
-        "Study": study["title"],
-        "Points": f"{study['points']}",
+    row = {"Study": study["title"], "Points": f"{study['points']}"}
+    if study["compares"] == "difference":
+        return row | {"Mean error": "changes, not errors", "Worst": "see below", "Unseen by any fit": ""}
+    return row | {
         "Mean error": f"{study['mape_pct']:.2f} %",
         "Worst": f"{study['worst_pct']:+.2f} %",
         "Unseen by any fit": f"{study['unseen_mape_pct']:.2f} % of {study['unseen_points']}",
     }
+
+
+def _group(group: dict[str, Any], is_error: bool) -> dict[str, str]:
+    found = {"Group": group["group"], "Points": f"{group['points']}"}
+    found |= {"Mean error": f"{group['mape_pct']:.2f} %"} if is_error else {}
+    found["Mean with sign" if is_error else "Mean change"] = f"{group['mean_pct']:+,.2f} %"
+    found["Worst" if is_error else "Largest"] = f"{group['worst_pct']:+,.2f} %"
+    return found | ({"Published (error against hardware)": group["published"]} if not is_error else {})
 
 
 def _study(study: dict[str, Any]) -> None:
@@ -48,7 +66,11 @@ def _study(study: dict[str, Any]) -> None:
     chart = validation.figure(study, "#FFFFFF" if dark else "#000000")
     st.plotly_chart(chart, key=study["study"], config=style.TOOLBAR)
     st.caption(f"Reference: {study['source']}. Fitted: {study['fitted']}. {study['context']}")
-    points = pd.DataFrame(study["all_points"])[list(_COLUMNS)].rename(columns=_COLUMNS)
+    if len(study["groups"]) > 1:
+        rows = [_group(group, study["compares"] == "error") for group in study["groups"]]
+        st.table(pd.DataFrame(rows).set_index("Group"))
+    columns = _COLUMNS if study["compares"] == "error" else _CHANGES
+    points = pd.DataFrame(study["all_points"])[list(columns)].rename(columns=columns)
     with st.expander(f"All {len(points)} points"):
         st.dataframe(points.round(2), hide_index=True)
     st.download_button(

@@ -31,6 +31,7 @@ DEFAULTS: dict[str, url.Value] = {
     "set": "",
     "reference": "simfa-python",
     "peer": False,
+    "launch": False,
 }
 _LARGEST = {
     "heads_q": 4096,

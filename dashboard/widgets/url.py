@@ -31,10 +31,11 @@ def initial(
     return kept
 
 
-def publish(defaults: Mapping[str, Value]) -> None:
-    """Write what differs from `defaults` into the URL."""
+def publish(defaults: Mapping[str, Value], own: Mapping[str, Value] | None = None) -> None:
+    """Write what differs from `defaults` into the URL, and what a page has of its own."""
     values = {key: st.session_state.get(key, default) for key, default in defaults.items()}
     changed = {key: value for key, value in values.items() if value != defaults[key]}
+    changed |= own or {}
     wanted = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in changed.items()}
     if dict(st.query_params) != wanted:
         st.query_params.from_dict(wanted)

@@ -21,10 +21,12 @@ CONFIG = np.dtype(
         ("cluster", np.int64),
         ("next", np.int64),  # CTA or tile to hand out next
         ("retired", np.int64),
+        ("remote_cycles", np.int64),  # of a release to another CTA of the cluster
         ("schedule", np.int64),
         ("stride", np.int64),  # persistent CTAs: what a static schedule adds to a tile for the next one
     ]
 )
+REMOTE_CYCLES = 2  # the least that keeps the order of a cycle's events out of the answer
 CTA = np.dtype(
     [
         ("program", np.int32),
@@ -43,7 +45,8 @@ class Grid(NamedTuple):
     ctas: np.ndarray
     origins: np.ndarray  # per CTA, tensor map and dimension: what its coordinates are relative to
     programs: np.ndarray  # per program and role: first and end instruction; equal where a role is empty
-    releasers: np.ndarray  # per program and stage: threads that release it
+    releasers: np.ndarray  # per program and stage: threads that release it, in all CTAs that its loads reach
+    sources: np.ndarray  # per program and stage: mask of the CTAs that load into it; 0: only its own
     running: np.ndarray  # CTA in each slot, or -1
     unfinished: np.ndarray  # threads and asynchronous operations left in each slot
     cluster_left: np.ndarray  # CTAs left of the cluster, kept at its first slot
@@ -59,7 +62,9 @@ def make_grid(
     origins: np.ndarray,
     programs: np.ndarray,
     releasers: np.ndarray,
+    sources: np.ndarray,
     slots: int,
+    remote_cycles: int = REMOTE_CYCLES,
     schedule: str = "one_tile",
     turns: np.ndarray | None = None,
     primed: np.ndarray | None = None,
@@ -69,13 +74,14 @@ def make_grid(
     With a `schedule` other than one_tile, `ctas` are tiles that persistent CTAs, one per slot, go through.
     """
     config = np.zeros(1, CONFIG)
-    config[0] = (cluster, 0, 0, SCHEDULES.index(schedule), 0)
+    config[0] = (cluster, 0, 0, remote_cycles, SCHEDULES.index(schedule), 0)
     return Grid(
         config,
         ctas,
         origins,
         programs,
         releasers,
+        sources,
         np.full(slots, -1, np.int32),
         np.zeros(slots, np.int32),
         np.zeros(slots, np.int32),
@@ -148,7 +154,9 @@ def _begin_tile(grid, queue, observer, slot, tile):
     record["start_cycle"] = queue.header[0]["now"]
     record["threads_left"] = 0
     for role in range(grid.programs.shape[1]):
-        record["threads_left"] += grid.programs[record["program"], role, 0] < grid.programs[record["program"], role, 1]
+        record["threads_left"] += (
+            grid.programs[record["program"], role, 0] < grid.programs[record["program"], role, 1]
+        )
 
 
 @kernel

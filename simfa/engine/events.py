@@ -22,7 +22,8 @@ WAKE = 3  # argument: thread
 TENSOR_DONE = 4  # argument: thread and its group's place
 PHASE_OVER = 5  # argument: SM
 TENSOR_IDLE = 6  # argument: SM
-KINDS = 7
+RELEASED = 7  # argument: barrier and sender, as simfa.engine.cluster packs them
+KINDS = 8
 KIND_SHIFT = 27
 ARGUMENT_MASK = (1 << KIND_SHIFT) - 1
 

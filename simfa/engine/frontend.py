@@ -7,7 +7,7 @@ and SM but at most one per thread; an unsatisfied wait takes an issue slot, stal
 counter on the wait.
 """
 
-from simfa.engine import dispatch, events, groups, pipes, probe, tensor_core, threads, tma
+from simfa.engine import cluster, dispatch, events, groups, pipes, probe, tensor_core, threads, tma
 from simfa.engine import opcodes as op
 from simfa.engine.groups import STORE_KIND, WGMMA_KIND
 from simfa.engine.jit import inlined_kernel, kernel
@@ -187,7 +187,7 @@ def _execute(grid, state, engines, queue, observer, thread, instruction, entries
         return _bubbles(state, queue, observer, thread, instruction)
     if opcode in (op.TMA_TENSOR, op.TMA_STORE, op.TMA_BULK, op.TMA_BULK_STORE):
         return _tma(grid, state, engines, queue, thread, instruction)
-    return _barrier(state, queue, thread, instruction)
+    return _barrier(grid, state, queue, thread, instruction)
 
 
 @kernel
@@ -236,12 +236,15 @@ def _tma(grid, state, engines, queue, thread, instruction):
     opcode, sid = instruction["opcode"], _stage(state, thread, instruction)
     phase = instruction["phase"]
     if phase == op.DYNAMIC:
-        phase = state.acquired[thread, sid] - 1
+        phase = max(state.acquired[thread, sid] - 1, 0)
     place = 0
     if opcode == op.TMA_STORE or opcode == op.TMA_BULK_STORE:
         place = groups.join(state.rings, state.groups, thread, STORE_KIND, instruction["gid"])
         if place < 0:
             return _stalled(state, queue, thread, threads.GROUPS_FULL, 0)
+    elif instruction["multicast"]:
+        if not cluster.announce(grid, state, slot, sid, phase, instruction["multicast"]):
+            return _stalled(state, queue, thread, op.MB_WAIT, threads.STAGES + sid)
     else:
         if phase >= state.mbarriers[slot, sid]["filled"] + threads.PHASES:
             return _stalled(state, queue, thread, op.MB_WAIT, sid)
@@ -266,13 +269,12 @@ def _bubbles(state, queue, observer, thread, instruction):
 
 
 @kernel
-def _barrier(state, queue, thread, instruction):
+def _barrier(grid, state, queue, thread, instruction):
     """Stages (mbarriers) and named barriers."""
     opcode, sid, bid = instruction["opcode"], _stage(state, thread, instruction), instruction["bid"]
     slot = thread // state.config[0]["roles"]
     if opcode == op.RELEASE_STAGE:
-        state.mbarriers[slot, sid]["released"] += 1
-        threads.wake_slot(state, queue, slot, op.ACQUIRE_STAGE, sid)
+        cluster.release(grid, state, queue, slot, sid)
         return ISSUED
     if opcode == op.BAR_ARRIVE:
         state.named[slot, bid] += 1

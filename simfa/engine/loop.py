@@ -1,6 +1,6 @@
 """The main loop: cycle by cycle, every due event to the component it concerns (Algorithm 1, event-driven)."""
 
-from simfa.engine import dispatch, events, frontend, tensor_core, tma
+from simfa.engine import cluster, dispatch, events, frontend, tensor_core, tma
 from simfa.engine.groups import GROUPS
 from simfa.engine.jit import kernel
 
@@ -54,6 +54,8 @@ def advance(machine, budget):
             thread = argument // GROUPS
             tensor_core.done(state, queue, thread, argument % GROUPS)
             dispatch.finished(grid, state, queue, observer, thread // state.config[0]["roles"])
+        elif kind == events.RELEASED:
+            cluster.released(grid, state, queue, observer, argument)
         else:
             frontend.woken(grid, state, queue, observer, argument)
     return RUNNING

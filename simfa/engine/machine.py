@@ -21,6 +21,12 @@ class Machine(NamedTuple):
     issue_buffer_entries: int
 
 
-def event_capacity(sms: int, threads_per_sm: int, inflight_lines: int, issue_buffer_entries: int) -> int:
-    """The most events that can be pending: a line, WGMMA or wake-up each, and an SM's own few."""
-    return sms * (inflight_lines + 2 * issue_buffer_entries + 5 * threads_per_sm + 8)
+def event_capacity(
+    sms: int, threads_per_sm: int, inflight_lines: int, issue_buffer_entries: int, releases: int = 0
+) -> int:
+    """The most events that can be pending: a line, WGMMA or wake-up each, and an SM's own few.
+
+    A WGMMA also frees the pipe for others, a thread's phase may be looked at again after each change of speeds, and
+    `releases` is how many releases of an SM can be on their way to other CTAs of its clusters.
+    """
+    return sms * (inflight_lines + 2 * issue_buffer_entries + 5 * threads_per_sm + releases + 8)

@@ -60,5 +60,6 @@ INSTRUCTION = np.dtype(
         ("operands", np.int32),
         ("address", np.int64),  # first byte of a bulk copy
         ("bytes", np.int64),  # length of a bulk copy
+        ("multicast", np.int64),  # of a load: mask of the CTAs of the cluster that it reaches; 0: its own
     ]
 )

@@ -1,27 +1,25 @@
-"""TMA engines, one per SM: from a box of a tensor map to line requests, bounded lines in flight (section 4.3).
+"""TMA engines, one per SM: from operations to line requests, bounded lines in flight (section 4.3).
 
 Operations are served in order of issue. Each waits out its launch latency and, if it has a tensor map, the map's
-setup (which overlap the operations before it), then generates the lines of its box, each line once, at most
-`lines_per_cycle` a cycle and `inflight_lines` outstanding. What lies outside the tensor is not fetched. An
-operation is complete when its last line has answered.
+setup (which overlap the operations before it), then generates the requests of its box (`simfa.engine.boxes`), at
+most `lines_per_cycle` a cycle and `inflight_lines` outstanding. An operation is complete when its last request has
+answered. With a descriptor cache, a request whose map the SM has used lately pays less than the setup.
 
-A box is walked as rows (dimension 0, contiguous), then its other dimensions from the smallest stride to the
-largest. Where each stride spans what is inside it the walk only rises, so a line shared by rows is the last one
-requested; where they overlap, every line is compared with all rows before it.
+A multicast load requests its box once, and its data reach every CTA of its mask in the same cycle
+(`simfa.engine.cluster`).
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from simfa.engine import dispatch, events, groups, probe, threads
+from simfa.engine import boxes, cluster, descriptors, dispatch, events, groups, probe, threads
 from simfa.engine.groups import STORE_KIND
 from simfa.engine.jit import inlined_kernel, kernel
-from simfa.engine.opcodes import RANKS, STEP_AXIS, TMA_BULK, TMA_BULK_STORE, TMA_STORE, TMA_WAIT
+from simfa.engine.opcodes import TMA_BULK, TMA_BULK_STORE, TMA_STORE, TMA_WAIT
 from simfa.memory import path
 
 QUEUE = 32  # operations outstanding per SM; a power of two
-OUTER = RANKS - 2  # dimensions of a box beyond rows and what makes rows
 
 CONFIG = np.dtype(
     [
@@ -30,14 +28,17 @@ CONFIG = np.dtype(
         ("lines_per_cycle", np.int64),
         ("inflight_lines", np.int64),
         ("line_shift", np.int64),
+        ("deduplicate", np.int64),  # 0: every element, or chunk of request_shift, is a request of its own
+        ("request_shift", np.int64),  # log2 of a chunk's bytes, or -1 for elements
+        ("descriptors", np.int64),  # tensor maps that an SM's descriptor cache holds; 0: no such cache
+        ("hit_cycles", np.int64),  # in place of setup_cycles where it holds the map
+        ("multicast_cycles", np.int64),  # later answers of a multicast load's lines
     ]
 )
-TENSOR_MAP = np.dtype([("base", np.int64), ("element_bytes", np.int64), ("overlaps", np.int64)])
-DIMENSION = np.dtype([("size", np.int64), ("stride_bytes", np.int64), ("box", np.int64), ("walk", np.int64)])
 OPERATION = np.dtype(  # 64 bytes: what is touched for every line
     [
-        ("line", np.int64),  # next line to request
-        ("last_line", np.int64),  # last line of the row
+        ("unit", np.int64),  # next request, and the last one of the row: numbers of 2^unit_shift bytes
+        ("last_unit", np.int64),
         ("address", np.int64),  # first byte of the row being generated
         ("row_stride_bytes", np.int64),
         ("row_bytes", np.int64),
@@ -46,9 +47,9 @@ OPERATION = np.dtype(  # 64 bytes: what is touched for every line
         ("runs_left", np.int32),  # after this one
         ("outstanding", np.int32),
         ("is_store", np.int8),
-        ("overlaps", np.int8),
+        ("sharing", np.int8),  # of lines by rows, as boxes has it
         ("done", np.int8),
-        ("unused", np.int8),
+        ("unit_shift", np.int8),
     ]
 )
 DETAIL = np.dtype(
@@ -64,9 +65,10 @@ DETAIL = np.dtype(
         ("expected", np.int32),
         ("group", np.int32),
         ("tag", np.int32),
+        ("mask", np.int32),  # CTAs of the cluster that a multicast reaches; 0: the issuing one
+        ("place", np.int32),  # of the instruction, in the code
     ]
 )
-OUTER_DIMENSION = np.dtype([("count", np.int64), ("stride_bytes", np.int64), ("index", np.int64)])
 ENGINE = np.dtype(
     [
         ("oldest", np.int64),  # running numbers of operations: oldest not complete, being generated, next
@@ -78,9 +80,11 @@ ENGINE = np.dtype(
         ("generate_at", np.int64),  # cycle of the pending GENERATE event, or -1
         ("full_since", np.int64),  # cycle since which lines in flight are the limit, or -1
         ("full_cycles", np.int64),
-        ("load_lines", np.int64),
+        ("load_lines", np.int64),  # requests, and so lines where they are de-duplicated
         ("store_lines", np.int64),
         ("requested_bytes", np.int64),
+        ("delivered_bytes", np.int64),  # of loads: once for every CTA that they reach
+        ("descriptor_hits", np.int64),
         ("latency_cycles", np.int64),  # summed over load lines
     ]
 )
@@ -97,15 +101,20 @@ class Tma(NamedTuple):
     maps: np.ndarray
     dimensions: np.ndarray  # per map: RANKS DIMENSIONs
     starts: np.ndarray  # per instruction: first coordinates of its box
+    fills: np.ndarray  # per instruction and CTA of the cluster: loads that its phase takes there
+    recent: np.ndarray  # per SM: tensor maps in the descriptor cache, latest first; -1: none
 
 
-def make_tma(sms: int, config: np.ndarray, maps: np.ndarray, dimensions: np.ndarray, starts: np.ndarray) -> Tma:
+def make_tma(
+    sms: int, config: np.ndarray, maps: np.ndarray, dimensions: np.ndarray, starts: np.ndarray, fills: np.ndarray
+) -> Tma:
     """Idle TMA engines for a CONFIG record, TENSOR_MAP and DIMENSION records, and each instruction's box."""
     engines = np.zeros(sms, ENGINE)
     engines["cycle"] = engines["generate_at"] = engines["full_since"] = -1
     operations, details = np.zeros(sms * QUEUE, OPERATION), np.zeros(sms * QUEUE, DETAIL)
-    outer = np.zeros((sms * QUEUE, OUTER), OUTER_DIMENSION)
-    return Tma(config, engines, operations, details, outer, maps, dimensions, starts)
+    outer = np.zeros((sms * QUEUE, boxes.OUTER), boxes.OUTER_DIMENSION)
+    recent = np.full((sms, max(int(config[0]["descriptors"]), 1)), -1, np.int32)
+    return Tma(config, engines, operations, details, outer, maps, dimensions, starts, fills, recent)
 
 
 @kernel
@@ -127,28 +136,24 @@ def enqueue(tma, state, queue, thread, instruction, place, origins):
     idle = engine["generating"] == engine["next"]
     engine["next"] += 1
     opcode = instruction["opcode"]
-    _note(tma.details[index], thread, instruction, place, now)
+    _note(tma.details[index], state.threads[thread]["pc"], thread, instruction, place, now)
     operation["is_store"] = opcode in (TMA_STORE, TMA_BULK_STORE)
     operation["done"] = 0
     operation["outstanding"] = 0
     operation["ready_at"] = now + tma.config[0]["launch_cycles"]
     if opcode in (TMA_BULK, TMA_BULK_STORE):
-        _contiguous(tma, index, instruction["address"], instruction["bytes"])
+        boxes.begin_bulk(tma, index, instruction["address"], instruction["bytes"])
     else:
-        operation["ready_at"] += tma.config[0]["setup_cycles"]
+        operation["ready_at"] += descriptors.setup(tma, sm, instruction["map"])
         start = tma.starts[state.threads[thread]["pc"]]
-        _box(tma, index, instruction["map"], start, origins[instruction["map"]], place[3])
-    operation["address"] = tma.details[index]["run"] = tma.details[index]["first"]
-    operation["line"] = operation["address"] >> tma.config[0]["line_shift"]
-    _set_last_line(tma, operation)
-    rows = operation["rows_left"] * (operation["runs_left"] + 1)
-    engine["requested_bytes"] += rows * operation["row_bytes"]
+        boxes.begin_box(tma, index, instruction["map"], start, origins[instruction["map"]], place[3])
+    _count_bytes(engine, operation, instruction["multicast"])
     if idle:  # else generating the operation before it leads to this one
         _generate_at(engine, queue, sm, operation["ready_at"])
 
 
 @kernel
-def _note(detail, thread, instruction, place, now):
+def _note(detail, pc, thread, instruction, place, now):
     detail["issued_at"] = now
     detail["thread"] = thread
     detail["opcode"] = instruction["opcode"]
@@ -157,67 +162,16 @@ def _note(detail, thread, instruction, place, now):
     detail["expected"] = instruction["expected"]
     detail["group"] = place[0]
     detail["tag"] = instruction["tag"]
+    detail["mask"] = instruction["multicast"]
+    detail["place"] = pc
 
 
 @kernel
-def _contiguous(tma, index, address, length):
-    """One row of `length` bytes."""
-    operation = tma.operations[index]
-    tma.details[index]["first"] = address
-    tma.details[index]["rows"] = operation["rows_left"] = 1 if length > 0 else 0
-    operation["row_bytes"] = length
-    operation["row_stride_bytes"] = 0
-    operation["runs_left"] = 0
-    operation["overlaps"] = 0
-
-
-@kernel
-def _box(tma, index, tensor_map, start, origin, moved):
-    """The part of a box inside its tensor as rows, runs of rows, and up to OUTER dimensions of runs.
-
-    The box begins at `start` within the CTA's `origin`, `moved` further in STEP_AXIS.
-    """
-    operation, detail = tma.operations[index], tma.details[index]
-    dimensions = tma.dimensions[tensor_map]
-    layout = tma.maps[tensor_map]
-    low, inside = _clip(dimensions[0], start[0] + origin[0])
-    _contiguous(tma, index, layout["base"] + low * layout["element_bytes"], inside * layout["element_bytes"])
-    operation["overlaps"] = layout["overlaps"]
-    for place in range(OUTER):
-        tma.outer[index, place]["count"] = tma.outer[index, place]["index"] = 0
-    rows = 1 if inside > 0 else 0
-    runs = 1
-    outer = 0
-    for place in range(1, RANKS):
-        axis = dimensions[place]["walk"]
-        first = start[axis] + origin[axis] + (moved if axis == STEP_AXIS else 0)
-        low, inside = _clip(dimensions[axis], first)
-        detail["first"] += low * dimensions[axis]["stride_bytes"]
-        if inside == 1:
-            continue
-        if rows <= 1:
-            rows *= inside
-            operation["row_stride_bytes"] = dimensions[axis]["stride_bytes"]
-            continue
-        runs *= inside
-        tma.outer[index, outer]["count"] = inside
-        tma.outer[index, outer]["stride_bytes"] = dimensions[axis]["stride_bytes"]
-        outer += 1
-    detail["rows"] = operation["rows_left"] = rows if runs > 0 else 0
-    operation["runs_left"] = max(runs, 1) - 1
-
-
-@kernel
-def _clip(dimension, start):
-    """First coordinate inside the tensor, and how many from there on are in the box."""
-    low = max(start, 0)
-    return low, max(min(start + dimension["box"], dimension["size"]) - low, 0)
-
-
-@inlined_kernel
-def _set_last_line(tma, operation):
-    end = operation["address"] + operation["row_bytes"] - 1
-    operation["last_line"] = end >> tma.config[0]["line_shift"]
+def _count_bytes(engine, operation, mask):
+    count = operation["rows_left"] * (operation["runs_left"] + 1) * operation["row_bytes"]
+    engine["requested_bytes"] += count
+    if not operation["is_store"]:
+        engine["delivered_bytes"] += count * max(cluster.size(mask), 1)
 
 
 @inlined_kernel
@@ -264,91 +218,20 @@ def _generate_at(engine, queue, sm, time):
 def _request_line(tma, memory, queue, sm, index, now):
     operation = tma.operations[index]
     engine = tma.engines[sm]
-    line = operation["line"]
+    line = operation["unit"] >> (tma.config[0]["line_shift"] - operation["unit_shift"])
     ready = path.request(memory, sm, line, now, operation["is_store"] != 0)
     if operation["is_store"]:
         engine["store_lines"] += 1
     else:
+        extra = tma.config[0]["multicast_cycles"]
+        if extra and tma.details[index]["mask"]:
+            ready += extra
         engine["load_lines"] += 1
         engine["latency_cycles"] += ready - now
     engine["inflight"] += 1
     operation["outstanding"] += 1
     events.push(queue, ready, events.LINE_ARRIVED, index)
-    if line < operation["last_line"]:
-        operation["line"] = line + 1
-    else:
-        _next_row(tma, operation, index, line)
-    if operation["overlaps"]:
-        _skip_requested(tma, operation, index)
-
-
-@inlined_kernel
-def _next_row(tma, operation, index, line):
-    """Go to the next row that holds a line not yet requested: a line shared by rows is requested once."""
-    while True:
-        operation["rows_left"] -= 1
-        if operation["rows_left"] > 0:
-            operation["address"] += operation["row_stride_bytes"]
-        elif operation["runs_left"] > 0:
-            _next_run(tma, operation, index)
-        else:
-            return
-        first = operation["address"] >> tma.config[0]["line_shift"]
-        _set_last_line(tma, operation)
-        operation["line"] = first if operation["overlaps"] else max(first, line + 1)
-        if operation["line"] <= operation["last_line"]:
-            return
-
-
-@kernel
-def _next_run(tma, operation, index):
-    detail = tma.details[index]
-    operation["runs_left"] -= 1
-    operation["rows_left"] = detail["rows"]
-    for place in range(OUTER):
-        outer = tma.outer[index, place]
-        outer["index"] += 1
-        detail["run"] += outer["stride_bytes"]
-        if outer["index"] < outer["count"]:
-            break
-        detail["run"] -= outer["index"] * outer["stride_bytes"]
-        outer["index"] = 0
-    operation["address"] = detail["run"]
-
-
-@kernel
-def _skip_requested(tma, operation, index):
-    """Go on to a line that no earlier row holds; for boxes whose strides overlap."""
-    while operation["rows_left"] > 0 and _in_earlier_row(tma, operation, index):
-        if operation["line"] < operation["last_line"]:
-            operation["line"] += 1
-        else:
-            _next_row(tma, operation, index, operation["line"])
-
-
-@kernel
-def _in_earlier_row(tma, operation, index):
-    """Whether a row before the current one holds the current line."""
-    detail = tma.details[index]
-    current = detail["rows"] - operation["rows_left"]
-    scale = detail["rows"]
-    for place in range(OUTER):
-        current += tma.outer[index, place]["index"] * scale
-        scale *= max(tma.outer[index, place]["count"], 1)
-    shift = tma.config[0]["line_shift"]
-    for number in range(current):
-        left = number // detail["rows"]
-        address = detail["first"] + number % detail["rows"] * operation["row_stride_bytes"]
-        for place in range(OUTER):
-            if left == 0:
-                break
-            outer = tma.outer[index, place]
-            address += left % outer["count"] * outer["stride_bytes"]
-            left //= outer["count"]
-        last = (address + operation["row_bytes"] - 1) >> shift
-        if address >> shift <= operation["line"] <= last:
-            return True
-    return False
+    boxes.step(tma, operation, index)
 
 
 @inlined_kernel
@@ -385,7 +268,9 @@ def _complete(grid, tma, state, queue, observer, sm, index):
         groups.finish(state.rings, state.groups, thread, STORE_KIND, detail["group"])
         threads.wake_slot(state, queue, slot, TMA_WAIT, 0)
         threads.wake_thread(state, queue, thread, threads.GROUPS_FULL)
+    elif detail["mask"]:
+        cluster.deliver(grid, state, queue, slot, detail, tma.fills[detail["place"]])
     else:
-        threads.load_done(state, queue, slot, sid, detail["phase"], detail["expected"])
+        cluster.filled_one(grid, state, queue, slot, sid, detail["phase"], detail["expected"])
     threads.wake_sm(state, queue, sm, threads.TMA_QUEUE_FULL)
     dispatch.finished(grid, state, queue, observer, slot)

@@ -1,6 +1,5 @@
 """From programs as they are written down to the arrays that the engine reads."""
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,96 +9,80 @@ import numpy as np
 from simfa.engine import opcodes as op
 from simfa.engine import threads
 from simfa.isa import Program, WgmmaTiming
+from simfa.trace import fillings
+from simfa.trace.fillings import Member
 from simfa.trace.tensor_map import TensorMap
 
 _FIELDS = (
-    *("opcode", "map", "sid", "gid", "bid", "count", "cycles", "tag", "bytes"),
+    *("opcode", "map", "sid", "gid", "bid", "count", "cycles", "tag", "bytes", "multicast"),
     *("stages", "counter", "advance", "step", "fp32", "mufu", "operands"),
 )
 
 
 @dataclass(frozen=True)
 class Code:
-    """Encoded instructions, the first coordinates of each one's box, where each program lies, who releases."""
+    """Encoded instructions and, for each, the first coordinates of its box and the loads of its phase by rank.
+
+    By CTA program: where each role lies, and for every stage who releases it and which CTAs load into it.
+    """
 
     instructions: np.ndarray
     starts: np.ndarray
+    fills: np.ndarray
     spans: np.ndarray
     releasers: np.ndarray
+    sources: np.ndarray
 
 
-def assemble(programs: Sequence[Sequence[Program]], maps: Sequence[TensorMap], timing: WgmmaTiming | None) -> Code:
-    """Encode CTA programs, each a Program per role; shorter ones leave the roles after them empty."""
-    roles = max(map(len, programs))
-    spans = np.zeros((len(programs), roles, 2), np.int32)
+def assemble(
+    programs: Sequence[Sequence[Program]],
+    maps: Sequence[TensorMap],
+    timing: WgmmaTiming | None,
+    members: Sequence[Member] | None = None,
+) -> Code:
+    """Encode CTA programs, each a Program per role; shorter ones leave the roles after them empty.
+
+    `members` says where each CTA program stands in its cluster; it is needed where loads are multicast.
+    """
+    members = members or [Member(0, [cta]) for cta in programs]
+    spans = np.zeros((len(programs), max(map(len, programs)), 2), np.int32)
     releasers = np.zeros((len(programs), threads.STAGES), np.int32)
-    parts: list[np.ndarray] = []
-    starts: list[np.ndarray] = []
+    sources = np.zeros_like(releasers)
+    parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     length = 0
-    for number, cta in enumerate(programs):
-        filling = fillings(cta)
+    for number, (cta, member) in enumerate(zip(programs, members, strict=True)):
+        counts = fillings.expected(member.cluster)
         for role, program in enumerate(cta):
-            parts.append(_encode(program, filling[role], timing))
-            starts.append(_starts(program, maps))
+            fills = _fills(program, counts)
+            parts.append((_encode(program, fills[:, member.rank], timing), _starts(program, maps), fills))
             spans[number, role] = (length, length + len(program.rows))
             length += len(program.rows)
-        releasers[number] = _releasers(cta)
-    return Code(np.concatenate(parts), np.concatenate(starts), spans, releasers)
+        for table, own in ((releasers, fillings.releasers(member)), (sources, _sources(member))):
+            table[number, list(own)] = list(own.values())
+    instructions, starts, loads = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return Code(instructions, starts, loads, spans, releasers, sources)
 
 
-def fillings(cta: Sequence[Program]) -> list[list[tuple[int, int]]]:
-    """For each thread and instruction the phase that a load belongs to, and how many loads the phase takes.
-
-    An mbarrier fills once for all loads of a phase, whichever threads issue them, as a kernel announces them by
-    expect_tx. A thread's next phase of a stage begins with its ACQUIRE_STAGE of it, or its MB_WAIT on it. Where
-    programs have loops, each load follows an ACQUIRE_STAGE of its own, which counts the phases as it runs.
-    """
-    if any(row["opcode"] in op.CONTROL for program in cta for row in program.rows):
-        return [[(op.DYNAMIC, 1)] * len(program.rows) for program in cta]
-    phases = [_phases(program) for program in cta]
-    loads: dict[tuple[int, int], int] = defaultdict(int)
-    for program, own in zip(cta, phases, strict=True):
-        for row, phase in zip(program.rows, own, strict=True):
-            if row["opcode"] in op.LOADS:
-                loads[row["sid"], phase] += 1
-    return [
-        [(phase, loads.get((row.get("sid", -1), phase), 0)) for row, phase in zip(program.rows, own, strict=True)]
-        for program, own in zip(cta, phases, strict=True)
-    ]
+def _sources(member: Member) -> Mapping[int, int]:
+    return fillings.sources(member.cluster)[member.rank]
 
 
-def _phases(program: Program) -> list[int]:
-    current: dict[int, int] = defaultdict(int)
-    begun: set[int] = set()
-    found = []
-    for row in program.rows:
-        sid = row.get("sid", -1)
+def _fills(program: Program, counts: Sequence[Mapping[fillings.Fill, int]]) -> np.ndarray:
+    """For each instruction and rank how many loads the phase of its stage takes there, shape (rows, ranks)."""
+    found = np.zeros((len(program.rows), len(counts)), np.int32)
+    for index, (row, phase) in enumerate(zip(program.rows, fillings.phases(program), strict=True)):
         if row["opcode"] in op.LOADS:
-            begun.add(sid)
-        elif row["opcode"] in (op.ACQUIRE_STAGE, op.MB_WAIT) and sid in begun:
-            current[sid] += 1
-            begun.remove(sid)
-        found.append(current[sid])
+            found[index] = [own[row["sid"], phase] for own in counts]
     return found
 
 
-def _releasers(cta: Sequence[Program]) -> np.ndarray:
-    """Threads of a CTA that release each stage: those whose release an ACQUIRE_STAGE needs."""
-    count = np.zeros(threads.STAGES, np.int32)
-    for program in cta:
-        released = [row for row in program.rows if row["opcode"] == op.RELEASE_STAGE]
-        for sid in {row["sid"] + place for row in released for place in range(max(row.get("stages", 0), 1))}:
-            count[sid] += 1
-    return count
-
-
-def _encode(program: Program, filling: list[tuple[int, int]], timing: WgmmaTiming | None) -> np.ndarray:
+def _encode(program: Program, expected: np.ndarray, timing: WgmmaTiming | None) -> np.ndarray:
     """The program as INSTRUCTION records."""
     code = np.zeros(len(program.rows), op.INSTRUCTION)
     for name in _FIELDS:
         code[name] = [row.get(name, 0) for row in program.rows]
-    code["phase"] = [phase for phase, _ in filling]
-    code["expected"] = [expected for _, expected in filling]
+    code["phase"] = fillings.phases(program)
+    code["expected"] = expected
     code["address"] = [_bulk_address(row) for row in program.rows]
     code["cycles"] = [_cycles(row, timing) for row in program.rows]
     code["target"] = _targets(program)

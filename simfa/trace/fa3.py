@@ -25,6 +25,7 @@ class Shape:
     head_dim: int
     dtype: str
     softmax_cycles: int
+    multicast: int = 0  # mask of the CTAs that share the loading of K and V; 0: each loads whole tiles
 
     @property
     def consumer_rows(self) -> int:
@@ -145,9 +146,7 @@ class Consumer:
         gemm(self.program, self.shape, n, k, tag, b, mode, self.gid)
 
 
-def gemm(
-    program: Program, shape: Shape, n: int, k: int, tag: int, b: str, mode: str = "SS", gid: int = 0
-) -> None:
+def gemm(program: Program, shape: Shape, n: int, k: int, tag: int, b: str, mode: str = "SS", gid: int = 0) -> None:
     """An M x n x k product of one consumer as WGMMAs of m64, committed as one group; partial ones cost whole ones."""
     dtype = shape.wgmma_dtype
     d, a = ("s", "q") if tag == TAG_QK else ("o", "p")
@@ -180,7 +179,11 @@ def load_q(program: Program) -> None:
 
 
 def load(program: Program, shape: Shape, tensor: int, tile: int, sid: int) -> None:
-    """ACQUIRE_STAGE and TMA_TENSOR of one K or V tile, its coordinates from its index."""
+    """ACQUIRE_STAGE and TMA_TENSOR of one K or V tile, its coordinates from its index.
+
+    With multicast it is the first CTA's share of the tile; the origins of the others lie further down.
+    """
     program.emit("ACQUIRE_STAGE", tag=tensor, sid=sid)
     first = (0, 0, tile * shape.kernel.tile.kv_rows, 0)
-    program.emit("TMA_TENSOR", tag=tensor, smem=shape.stage_offset(sid), gmem=first, map=tensor, sid=sid)
+    shared = {"multicast": shape.multicast} if shape.multicast else {}
+    program.emit("TMA_TENSOR", tag=tensor, smem=shape.stage_offset(sid), gmem=first, map=tensor, sid=sid, **shared)

@@ -81,7 +81,8 @@ def _load(program: Program, kernel: Kernel, tensor: int) -> None:
         step = -step
     program.emit("ACQUIRE_STAGE", tag=tensor, **ring)
     first = {"smem": kernel.shape.stage_offset(ring["sid"]), "gmem": (0, 0, 0, 0)}
-    program.emit("TMA_TENSOR", tag=tensor, map=tensor, step=step, advance=1, **first, **ring)
+    shared = {"multicast": kernel.shape.multicast} if kernel.shape.multicast else {}
+    program.emit("TMA_TENSOR", tag=tensor, map=tensor, step=step, advance=1, **first, **ring, **shared)
 
 
 def _ring(kernel: Kernel, tensor: int) -> dict[str, int]:
@@ -206,7 +207,9 @@ class _Consumer:
 
     def _gemm_pv(self) -> None:
         mode = "SS" if self.kernel.p_in_shared else "RS"
-        gemm(self.program, self.shape, self.shape.head_dim, self.shape.kernel.tile.kv_rows, TAG_PV, b="v", mode=mode)
+        gemm(
+            self.program, self.shape, self.shape.head_dim, self.shape.kernel.tile.kv_rows, TAG_PV, b="v", mode=mode
+        )
 
     def _finish(self, count: int, tag: int) -> None:
         self.program.emit("WGMMA_WAIT", tag=tag, gid=0, count=count)

@@ -48,7 +48,11 @@ class Softmax:
 
     def output_to_shared(self) -> list[dict[str, int]]:
         """O to shared memory, where TMA takes it from."""
-        return [_latency(ceil(self.rows * self.head_dim * self.precision_bytes / self.spec.shared_store_bytes_per_cycle))]
+        return [
+            _latency(
+                ceil(self.rows * self.head_dim * self.precision_bytes / self.spec.shared_store_bytes_per_cycle)
+            )
+        ]
 
     def row_sums(self) -> list[dict[str, int]]:
         """The exchange between lanes at the end."""

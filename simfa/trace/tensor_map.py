@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simfa.engine import tma
+from simfa.engine import boxes
 from simfa.engine.opcodes import RANKS
 
 
@@ -77,12 +77,13 @@ class TensorMap:
 
 def encode(maps: tuple[TensorMap, ...]) -> tuple[np.ndarray, np.ndarray]:
     """The maps as TENSOR_MAP and DIMENSION records, shapes (maps,) and (maps, RANKS)."""
-    records = np.zeros(max(len(maps), 1), tma.TENSOR_MAP)
-    dimensions = np.zeros((len(records), RANKS), tma.DIMENSION)
+    records = np.zeros(max(len(maps), 1), boxes.TENSOR_MAP)
+    dimensions = np.zeros((len(records), RANKS), boxes.DIMENSION)
     dimensions["size"] = dimensions["box"] = 1
     for index, tensor in enumerate(maps):
         axes, overlaps = tensor.walk()
-        records[index] = (tensor.base, tensor.element_bytes, overlaps)
+        element_shift = tensor.element_bytes.bit_length() - 1  # an odd size counts as the power of two below it
+        records[index] = (tensor.base, tensor.element_bytes, element_shift, overlaps)
         own = dimensions[index]
         own["walk"][1:] = [*axes, *range(tensor.rank, RANKS)]
         own["size"][: tensor.rank] = tensor.dims

@@ -1,15 +1,16 @@
 """What every validation study answers with: points, and the errors people cite."""
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
 
 
 @dataclass(frozen=True)
 class Point:
     """One comparison: a label, the reference and the model in the same unit, and whether a fit has seen it.
 
-    `series` groups points that belong on one line; `x` is their place on it, in the study's `x_title`.
+    `series` groups points that belong on one line; `x` is their place on it, in the study's `x_title`. `group`
+    names points whose errors are averaged together; absent: those of a series.
     """
 
     label: str
@@ -19,6 +20,7 @@ class Point:
     fitted: bool = False
     series: str = ""
     x: float | None = None
+    group: str = ""
 
     @property
     def error_pct(self) -> float:
@@ -30,7 +32,9 @@ class Point:
 class Study:
     """One study: its points, where the reference comes from, and what was fitted to how much of it.
 
-    `context` sets the errors beside what others report; it is never a quota to fit to.
+    `context` sets the errors beside what others report; it is never a quota to fit to. A study of differences has
+    no truth on one side: its `reference` is the model itself before a change, and its percentages are no errors.
+    `published` is what others report for a group.
     """
 
     name: str
@@ -40,6 +44,8 @@ class Study:
     points: Sequence[Point]
     context: str = ""
     x_title: str = ""
+    compares: Literal["error", "difference"] = "error"
+    published: Mapping[str, str] = field(default_factory=dict)
 
     def summary(self) -> dict[str, Any]:
         """MAPE, worst case and number of points: of all of them, and of those no fit has seen."""
@@ -48,6 +54,7 @@ class Study:
         return {
             "study": self.name,
             "title": self.title,
+            "compares": self.compares,
             "points": len(self.points),
             "mape_pct": mape_pct(self.points),
             "worst_pct": worst.error_pct,
@@ -57,6 +64,22 @@ class Study:
             "source": self.source,
             "fitted": self.fitted,
             "context": self.context,
+            "groups": [
+                self._group(name) for name in dict.fromkeys(point.group or point.series for point in self.points)
+            ],
+        }
+
+    def _group(self, name: str) -> dict[str, Any]:
+        """Errors of one group: mean of their size, mean with sign, worst."""
+        points = [point for point in self.points if (point.group or point.series) == name]
+        errors = [point.error_pct for point in points]
+        return {
+            "group": name,
+            "points": len(points),
+            "mape_pct": mape_pct(points),
+            "mean_pct": sum(errors) / len(errors),
+            "worst_pct": max(errors, key=abs),
+            "published": self.published.get(name, ""),
         }
 
     def record(self) -> dict[str, Any]:

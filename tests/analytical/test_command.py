@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from analytical.__main__ import main
+from analytical.formula import evaluate
 from presets.record import KEYS
 
 ROOT = Path(__file__).parents[2]
@@ -89,6 +90,32 @@ def test_wrong_input_is_answered_in_words(capsys: pytest.CaptureFixture[str], tm
     broken.write_text('name = "broken\n', encoding="utf-8")
     assert f"{broken}: not valid TOML" in refusal(capsys, f"--llm llama3-8b --seq 512 --gpu {broken}")
     assert "the following arguments are required: --seq" in refusal(capsys, "--llm llama3-8b")
+
+
+def test_explain_prints_equations_numbers_and_sources(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main("--llm llama3-8b --seq 4096 --explain l2_bytes".split()) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "M_L2 = 2,214,592,512 B (2.215 GB)  [Eq. (2), L2 traffic]" in lines
+    assert "    = 2 * 1 * (8 * 4) * 128 * (2 * 4096 + ceil_div(4096, 128) * 2 * 4096)" in lines
+    (tile,) = [line for line in lines if line.startswith("    T_M = ")]
+    assert "T_M = 128 rows" in tile and "tile.query_rows; published: official kernel" in tile
+    assert not [line for line in lines if "T_N" in line]  # what the number does not need is not there
+
+
+@pytest.mark.parametrize("estimator", ["simfa-python", "simfa-launch-order", "genz", "llm-viewer"])
+def test_explain_as_json_evaluates_to_the_record(capsys: pytest.CaptureFixture[str], estimator: str) -> None:
+    record = answer(capsys, f"--llm llama3.1-405b --seq 65536 --estimator {estimator} --explain")
+    steps = record["explanation"]["steps"]
+    assert len(steps) > 10 and len(record["explanation"]["inputs"]) > 5
+    for step in steps:
+        assert evaluate(step["arithmetic"]) == step["value"]
+        if step["number"] and step["number"] != "regime":
+            assert step["value"] == record[step["number"]]
+
+
+def test_an_unknown_number_is_named_with_those_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    said = refusal(capsys, "--llm llama3-8b --seq 4096 --explain l2_byte")
+    assert "unknown number 'l2_byte'. Did you mean 'l2_bytes'?" in said
 
 
 def test_help_lists_the_options(capsys: pytest.CaptureFixture[str]) -> None:

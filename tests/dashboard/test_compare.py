@@ -87,6 +87,13 @@ def test_reasons_say_what_binds_and_what_the_cache_does(answers, make_experiment
     assert "4.65 times GenZ's" in " ".join(compare.reasons(long))
 
 
+def test_launch_order_says_how_many_heads_share_the_l2(make_experiment):
+    (record,) = compare.records([make_experiment(seq=4096)], ["simfa-launch-order"])
+    (sentence,) = compare.reasons([record])
+    assert "2 KV heads must stay in L2 between 2 passes" in sentence
+    assert "0.688 % of K/V gone" in sentence and "1.00 times the ideal" in sentence
+
+
 def test_csv_and_json_hold_the_same_numbers_in_full_precision(answers):
     rows = list(csv.DictReader(io.StringIO(export.to_csv(answers))))
     again = json.loads(export.to_json(answers))

@@ -109,6 +109,15 @@ def test_fa3_fills_one_sm() -> None:
     assert 2 * need > sm.shared_memory_bytes
 
 
+def test_what_the_launch_order_form_needs() -> None:
+    assert loader.load(GpuSpec, "h800").l2_ways() == 16  # of l2_timing
+    assert loader.load(GpuSpec, "gb10").l2_ways() == 16  # of l2 alone
+    assert loader.load(KernelSpec, "cutile-fa-64x64").pipeline.grid_order == "head_fastest"
+    assert loader.load(KernelSpec, "fa3").pipeline.grid_order is None  # block_fastest
+    # FP32 accumulators of 128 rows: 128 x (128 of O + 176 of S)
+    assert loader.load(KernelSpec, "fa3").accumulator_registers(128) == 38_912
+
+
 @pytest.mark.parametrize("file", sorted(FOLDER.glob("*.csv")), ids=lambda file: file.stem)
 def test_every_measured_row_says_where_it_comes_from(file) -> None:  # type: ignore[no-untyped-def]
     with file.open(encoding="utf-8", newline="") as text:

@@ -19,6 +19,7 @@ from simfa.memory import coalescer, hashing, l2, path, remote_copy
 from simfa.memory.dram import TICKS
 from simfa.trace import tensor_map
 from simfa.trace.assemble import assemble
+from simfa.trace.fillings import Member
 from simfa.trace.tensor_map import TensorMap
 
 LINE = 128
@@ -56,6 +57,12 @@ class Tiny:
     remote_copy_probability: float = 0.0
     remote_copy_way_share: float = 1.0
     sms_per_coalescer: int = 1
+    deduplicate: bool = True
+    request_shift: int = -1
+    descriptors: int = 0
+    hit_cycles: int = 0
+    multicast_cycles: int = 0
+    remote_cycles: int = 2
 
 
 ROWS = 10**6  # of every Box's tensor, unless limits say otherwise
@@ -142,28 +149,58 @@ def lines(count: int) -> Box:
 
 def build(
     gpu: Tiny,
-    roles: Sequence[Program],
+    roles: Sequence[Any],
     maps: Sequence[Box | TensorMap] = (Box(LINE, LINE, 1),),
     ctas: int = 1,
     bases: Any = None,
     limits: Any = None,
 ) -> machine.Machine:
-    """A machine at cycle 0: every CTA runs `roles`; bases (bytes) and row limits of Boxes by CTA and map."""
+    """A machine at cycle 0: every CTA runs `roles`, Programs, or a list of Programs for each rank of a cluster.
+
+    `bases` (bytes) and row `limits` of Boxes are by CTA and map.
+    """
     tensors = [box if isinstance(box, TensorMap) else tensor_of(box) for box in maps]
-    code = assemble([roles], tensors, None)
+    by_rank = [roles] * gpu.cluster if isinstance(roles[0], Program) else roles
+    code = assemble(by_rank, tensors, None, [Member(rank, by_rank) for rank in range(gpu.cluster)])
     engine = np.zeros(1, tma.CONFIG)
     shift = LINE.bit_length() - 1
-    engine[0] = (gpu.launch_cycles, gpu.setup_cycles, gpu.lines_per_cycle, gpu.inflight_lines, shift)
-    slots = gpu.sms * gpu.slots_per_sm
+    engine[0] = (
+        gpu.launch_cycles,
+        gpu.setup_cycles,
+        gpu.lines_per_cycle,
+        gpu.inflight_lines,
+        shift,
+        gpu.deduplicate,
+        gpu.request_shift,
+        gpu.descriptors,
+        gpu.hit_cycles,
+        gpu.multicast_cycles,
+    )
+    slots, count = gpu.sms * gpu.slots_per_sm, code.spans.shape[1]
     capacity = machine.event_capacity(
-        gpu.sms, len(roles) * gpu.slots_per_sm, gpu.inflight_lines, gpu.issue_buffer_entries
+        gpu.sms,
+        count * gpu.slots_per_sm,
+        gpu.inflight_lines,
+        gpu.issue_buffer_entries,
+        gpu.issue_width * gpu.remote_cycles * (gpu.cluster - 1),
     )
     places = origins(maps, ctas, bases, limits)
-    grid = dispatch.make_grid(gpu.cluster, np.zeros(ctas, dispatch.CTA), places, code.spans, code.releasers, slots)
+    grid_ctas = np.zeros(ctas, dispatch.CTA)
+    grid_ctas["program"] = np.arange(ctas) % gpu.cluster
+    grid = dispatch.make_grid(
+        gpu.cluster,
+        grid_ctas,
+        places,
+        code.spans,
+        code.releasers,
+        code.sources,
+        slots,
+        gpu.remote_cycles,
+    )
     return machine.Machine(
         grid,
-        threads.make_threads(gpu.sms, gpu.slots_per_sm, len(roles), gpu.scheduler, gpu.issue_width),
-        tma.make_tma(gpu.sms, engine, *tensor_map.encode(tuple(tensors)), code.starts),
+        threads.make_threads(gpu.sms, gpu.slots_per_sm, count, gpu.scheduler, gpu.issue_width),
+        tma.make_tma(gpu.sms, engine, *tensor_map.encode(tuple(tensors)), code.starts, code.fills),
         memory(gpu),
         events.make_queue(capacity),
         probe.make_probe(0, 10_000, slots),
@@ -218,7 +255,7 @@ def memory(gpu: Tiny) -> path.Memory:
     return path.Memory(l2.make_l2(config), units, unit, near, np.zeros(1, path.TOTALS))
 
 
-def run(gpu: Tiny, roles: Sequence[Program], *args: Any, **options: Any) -> Outcome:
+def run(gpu: Tiny, roles: Sequence[Any], *args: Any, **options: Any) -> Outcome:
     """Build and run to the end; SimulationError on a deadlock."""
     return drive(build(gpu, roles, *args, **options))
 

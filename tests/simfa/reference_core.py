@@ -1,8 +1,8 @@
-"""The core of one SM as a plain loop over cycles, to compare the event-driven engine with. Not fast, not clever.
+"""One SM, or a cluster of them, as a plain loop over cycles, to compare the event-driven engine with.
 
 Written from section 4.2 and Algorithm 1: every cycle, first whatever completes (tensor core, lines, bubbles),
 then the TMA engine generates lines, then one thread issues one instruction. Memory answers every line after a
-constant latency. A stalled thread tries again when something it registered for was signalled.
+constant latency. A stalled thread tries again when something it registered for was signalled. Not fast, not clever.
 """
 
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from typing import Any
 
 from simfa.engine import opcodes as op
 from simfa.isa import NAME_OF, Program
-from simfa.trace.assemble import fillings
+from simfa.trace import fillings
 
 FULL = "TENSOR_BUFFER_FULL"
 
@@ -23,7 +23,7 @@ class Thread:
     slot: int
     age: int
     code: list[dict[str, Any]]
-    fills: list[tuple[int, int]]  # by instruction: a load's phase, and how many loads the phase takes
+    phases: list[int]  # by instruction: of a load
     pc: int = 0
     state: str = "ready"  # ready, stalled, asleep, ended
     registered: tuple[str, int] = ("", 0)
@@ -46,7 +46,8 @@ class Cta:
     threads: list[Thread]
     filled: dict[int, int] = field(default_factory=dict)
     loaded: dict[tuple[int, int], int] = field(default_factory=dict)  # stage, phase: loads still to be done
-    operations: int = 0  # WGMMAs and TMA operations under way
+    operations: int = 0  # WGMMAs, TMA operations and releases to other CTAs under way
+    gone: bool = False
     released: dict[int, int] = field(default_factory=dict)
     arrivals: dict[int, int] = field(default_factory=dict)
 
@@ -61,20 +62,22 @@ class Operation:
     left: int
     sid: int
     flag: list[bool] | None  # of a store: becomes [True] on completion
-    fill: tuple[int, int] = (0, 0)
+    phase: int = 0
+    mask: int = 0
     outstanding: int = 0
 
 
 class ReferenceSm:
-    """One SM that runs `ctas` copies of `roles` in `slots` slots; every box has `box_lines` lines."""
+    """One SM that `ReferenceGpu` steps: CTAs run `roles`, every box has `box_lines` lines."""
 
-    def __init__(self, gpu: Any, roles: list[Program], ctas: int, box_lines: int) -> None:
-        self.gpu, self.roles, self.waiting, self.box_lines = gpu, roles, list(range(ctas)), box_lines
+    def __init__(self, gpu: Any, roles: list[Program], box_lines: int, rank: int, cluster: "ReferenceGpu") -> None:
+        self.gpu, self.roles, self.box_lines, self.rank, self.cluster = gpu, roles, box_lines, rank, cluster
         self.slots: list[Cta | None] = [None] * gpu.slots_per_sm
         self.now = 0
         self.greedy: Thread | None = None
         self.last = (0, -1)  # slot and role that issued last
         self.tensor_free = 0
+        self.issued_at = -1
         self.buffer: list[tuple[int, Thread, list[bool]]] = []
         self.operations: list[Operation] = []
         self.lines: list[tuple[int, Operation]] = []
@@ -82,37 +85,42 @@ class ReferenceSm:
         self.starts: dict[int, int] = {}
         self.ends: dict[int, int] = {}
 
-    def run(self, limit: int = 100_000) -> str:
-        """`finished` or `deadlock`; then `now` is the last cycle."""
-        for slot in range(len(self.slots)):
-            self._dispatch(slot)
-        while True:
-            self._complete()
-            self._generate()
-            self._issue()
-            if not self._anything_to_come():
-                return "deadlock" if any(self.slots) else "finished"
-            self.now += 1
-            assert self.now < limit
-
-    def _anything_to_come(self) -> bool:
+    def anything_to_come(self) -> bool:
+        """Whether the SM may still do something without anyone else."""
         states = [thread.state for thread in self._threads()]
         return bool(self.buffer or self.lines or self.operations or "ready" in states or "asleep" in states)
 
     def _threads(self) -> list[Thread]:
         return [thread for cta in self.slots if cta for thread in cta.threads if thread.state != "ended"]
 
-    def _dispatch(self, slot: int) -> None:
-        self.slots[slot] = None
-        if self.waiting:
-            number = self.waiting.pop(0)
-            count = len(self.roles)
-            fills = fillings(self.roles)
-            threads = [
-                Thread(r, slot, number * count + r, code.rows, fills[r]) for r, code in enumerate(self.roles)
-            ]
-            self.slots[slot] = Cta(number, threads)
-            self.starts[number] = self.now
+    def deliver(self, slot: int, sid: int, phase: int) -> None:
+        """One load of a stage's phase has arrived."""
+        cta = self.slots[slot]
+        assert cta is not None
+        takes = self.cluster.expected[self.rank][sid, phase]
+        cta.loaded[sid, phase] = cta.loaded.get((sid, phase), takes) - 1
+        while cta.loaded.get((sid, cta.filled.get(sid, 0))) == 0:
+            cta.filled[sid] = cta.filled.get(sid, 0) + 1
+            self._signal("MB_WAIT", sid, slot)
+            for sm in self.cluster.sms:
+                sm._signal("MULTICAST", sid, slot)
+
+    def released(self, slot: int, sid: int) -> None:
+        """One release of a stage has arrived."""
+        cta = self.slots[slot]
+        assert cta is not None
+        cta.released[sid] = cta.released.get(sid, 0) + 1
+        self._signal("ACQUIRE_STAGE", sid, slot)
+
+    def start(self, slot: int, number: int) -> None:
+        """Put CTA `number` into a slot."""
+        count = max(map(len, self.cluster.by_rank))
+        threads = [
+            Thread(r, slot, number * count + r, code.rows, fillings.phases(code))
+            for r, code in enumerate(self.roles)
+        ]
+        self.slots[slot] = Cta(number, threads)
+        self.starts[number] = self.now
 
     def _end(self, thread: Thread) -> None:
         thread.state = "ended"
@@ -123,7 +131,8 @@ class ReferenceSm:
         assert cta is not None
         if cta.operations == 0 and all(thread.state == "ended" for thread in cta.threads):
             self.ends[cta.number] = self.now
-            self._dispatch(slot)
+            cta.gone = True
+            self.cluster.retired(slot)
 
     def _operation_ended(self, slot: int) -> None:
         cta = self.slots[slot]
@@ -136,7 +145,12 @@ class ReferenceSm:
             if thread.state == "stalled" and thread.registered == (what, operand) and slot in (None, thread.slot):
                 thread.state = "ready"
 
-    def _complete(self) -> None:
+    def complete(self) -> None:
+        """Whatever ends in this cycle."""
+        for arrival in [arrival for arrival in self.cluster.releases if arrival[:2] == (self.now, self.rank)]:
+            self.cluster.releases.remove(arrival)
+            self.released(*arrival[2:4])
+            self.cluster.sms[arrival[4]]._operation_ended(arrival[2])
         for entry in [entry for entry in self.buffer if entry[0] == self.now]:
             self.buffer.remove(entry)
             entry[2][0] = True
@@ -159,33 +173,36 @@ class ReferenceSm:
 
     def _operation_done(self, operation: Operation) -> None:
         self.operations.remove(operation)
-        cta, slot = operation.cta, operation.thread.slot
+        slot = operation.thread.slot
         if operation.flag is not None:
             operation.flag[0] = True
             self._signal("TMA_WAIT", 0, slot)
         else:
-            sid, (phase, expected) = operation.sid, operation.fill
-            cta.loaded[sid, phase] = cta.loaded.get((sid, phase), expected) - 1
-            while cta.loaded.get((sid, cta.filled.get(sid, 0))) == 0:
-                cta.filled[sid] = cta.filled.get(sid, 0) + 1
-                self._signal("MB_WAIT", sid, slot)
+            for sm in self.cluster.reached(operation.mask, self):
+                sm.deliver(slot, operation.sid, operation.phase)
         self._operation_ended(slot)
 
-    def _generate(self) -> None:
+    def generate(self) -> None:
+        """Lines of this cycle."""
         for _ in range(self.gpu.lines_per_cycle):
             head = next((o for o in self.operations if o.left > 0), None)
             if head is None or head.ready_at > self.now or len(self.lines) >= self.gpu.inflight_lines:
                 return
             head.left -= 1
             head.outstanding += 1
-            self.lines.append((self.now + self.gpu.near_cycles, head))
+            extra = self.gpu.multicast_cycles if head.mask else 0
+            self.lines.append((self.now + self.gpu.near_cycles + extra, head))
 
-    def _issue(self) -> None:
+    def issue(self) -> None:
+        """Instructions of this cycle, once: a thread that wakes after the SM's turn has to wait for the next."""
+        if self.issued_at == self.now:
+            return
         had: list[Thread] = []
         for _ in range(self.gpu.issue_width):
             ready = [thread for thread in self._threads() if thread.state == "ready" and thread not in had]
             if not ready:
                 return
+            self.issued_at = self.now
             had.append(self._turn(ready))
             self._issue_one(had[-1])
 
@@ -235,19 +252,18 @@ class ReferenceSm:
         name = NAME_OF[row["opcode"]]
         sid = row.get("sid", 0)
         passed, acquired = thread.passed.get(sid, 0), thread.acquired.get(sid, 0)
-        consumers = sum(
-            (op.RELEASE_STAGE, sid) in {(r["opcode"], r.get("sid")) for r in p.rows} for p in self.roles
-        )
+        consumers = self.cluster.consumers(self.rank, sid)
         gid, count = row.get("gid", 0), row.get("count", 0)
-        phase = thread.fills[thread.pc][0]
-        early = row["opcode"] in op.LOADS and phase >= cta.filled.get(sid, 0) + 4
+        phase, mask = thread.phases[thread.pc], row.get("multicast", 0)
+        filled = [sm.slots[thread.slot].filled.get(sid, 0) for sm in self.cluster.reached(mask, self)]
+        early = row["opcode"] in op.LOADS and phase >= min(filled) + 4
         if name in ("WGMMA_WAIT", "TMA_WAIT"):
             thread.gid = gid
         waits = {
             "WGMMA": (len(self.buffer) >= self.gpu.issue_buffer_entries, FULL, 0),
             "WGMMA_WAIT": (self._groups_left(thread.wgmma, gid) > count, name, count),
             "TMA_WAIT": (self._groups_left(thread.stores, gid) > count, name, 0),
-            "TMA_TENSOR": (early, "MB_WAIT", sid),
+            "TMA_TENSOR": (early, "MULTICAST" if mask else "MB_WAIT", sid),
             "TMA_BULK": (early, "MB_WAIT", sid),
             "MB_WAIT": (cta.filled.get(sid, 0) <= passed, name, sid),
             "ACQUIRE_STAGE": (cta.released.get(sid, 0) < acquired * max(consumers, 1), name, sid),
@@ -275,8 +291,7 @@ class ReferenceSm:
         elif name == "BUBBLES":
             thread.state, thread.asleep_until = "asleep", self.now + row["cycles"]
         elif name == "RELEASE_STAGE":
-            cta.released[sid] = cta.released.get(sid, 0) + 1
-            self._signal("ACQUIRE_STAGE", sid, thread.slot)
+            self.cluster.release(self, thread.slot, sid)
         elif name == "BAR_ARRIVE":
             cta.arrivals[bid] = cta.arrivals.get(bid, 0) + 1
             self._signal("BAR_WAIT", bid, thread.slot)
@@ -291,8 +306,81 @@ class ReferenceSm:
         tensor = row["opcode"] in op.TENSOR_REQUESTS
         ready_at = self.now + self.gpu.launch_cycles + (self.gpu.setup_cycles if tensor else 0)
         lines = self.box_lines if tensor else -(-row["bytes"] // 128)
-        fill = thread.fills[thread.pc - 1]
-        self.operations.append(Operation(thread, cta, ready_at, lines, row.get("sid", 0), flag, fill))
+        phase, mask = thread.phases[thread.pc - 1], row.get("multicast", 0)
+        self.operations.append(Operation(thread, cta, ready_at, lines, row.get("sid", 0), flag, phase, mask))
         cta.operations += 1
         if flag is not None:
             thread.open_stores.setdefault(row["gid"], []).append(flag)
+
+
+class ReferenceGpu:
+    """As many SMs as a cluster has CTAs, in lockstep; CTA n runs the programs of rank n modulo their number."""
+
+    def __init__(self, gpu: Any, by_rank: list[list[Program]], ctas: int, box_lines: int) -> None:
+        self.gpu, self.by_rank, self.waiting, self.now = gpu, by_rank, list(range(ctas)), 0
+        self.expected = fillings.expected(by_rank)
+        self.releases: list[tuple[int, int, int, int, int]] = []  # cycle, rank, slot, stage, sender
+        self.sms = [ReferenceSm(gpu, roles, box_lines, rank, self) for rank, roles in enumerate(by_rank)]
+
+    def run(self, limit: int = 100_000) -> str:
+        """`finished` or `deadlock`; then `now` is the last cycle."""
+        for slot in range(self.gpu.slots_per_sm):
+            self._dispatch(slot)
+        while True:
+            for sm in self.sms:
+                sm.complete()
+            for sm in self.sms:
+                sm.generate()
+            for sm in self.sms * 2:  # twice: a CTA that starts in this cycle may find its SM free
+                sm.issue()
+            if not self.releases and not any(sm.anything_to_come() for sm in self.sms):
+                return "deadlock" if any(sm.slots != [None] * len(sm.slots) for sm in self.sms) else "finished"
+            self.now += 1
+            for sm in self.sms:
+                sm.now = self.now
+            assert self.now < limit
+
+    def reached(self, mask: int, issuer: ReferenceSm) -> list[ReferenceSm]:
+        """The SMs of the CTAs of a mask; without one the issuer's own."""
+        return [sm for sm in self.sms if mask >> sm.rank & 1] if mask else [issuer]
+
+    def loaders(self, rank: int, sid: int) -> list[ReferenceSm]:
+        """SMs from which a stage of the CTA of a rank is loaded where any load of it is multicast; else its own."""
+        found, shared = set(), False
+        for source, roles in enumerate(self.by_rank):
+            for row in (row for program in roles for row in program.rows):
+                if row["opcode"] in op.LOADS and row["sid"] == sid:
+                    mask = row.get("multicast", 0)
+                    if (mask or 1 << source) >> rank & 1:
+                        found.add(source)
+                        shared |= mask > 0
+        return [self.sms[source] for source in sorted(found)] if shared else [self.sms[rank]]
+
+    def consumers(self, rank: int, sid: int) -> int:
+        """Threads of all CTAs whose releases of a stage arrive in the CTA of a rank."""
+        return sum(
+            (op.RELEASE_STAGE, sid) in {(row["opcode"], row.get("sid")) for row in program.rows}
+            for other, roles in enumerate(self.by_rank)
+            if self.sms[rank] in self.loaders(other, sid)
+            for program in roles
+        )
+
+    def release(self, sender: ReferenceSm, slot: int, sid: int) -> None:
+        """A consumer's release: at once in its own CTA, later in others."""
+        for sm in self.loaders(sender.rank, sid):
+            if sm is sender:
+                sm.released(slot, sid)
+            else:
+                sender.slots[slot].operations += 1
+                self.releases.append((self.now + self.gpu.remote_cycles, sm.rank, slot, sid, sender.rank))
+
+    def retired(self, slot: int) -> None:
+        """A CTA of the cluster in a slot has ended; with the last one the slot is free."""
+        if all(sm.slots[slot] is None or sm.slots[slot].gone for sm in self.sms):
+            self._dispatch(slot)
+
+    def _dispatch(self, slot: int) -> None:
+        for sm in self.sms:
+            sm.slots[slot] = None
+        for sm in self.sms[: len(self.waiting)]:
+            sm.start(slot, self.waiting.pop(0))

@@ -150,3 +150,14 @@ def test_what_is_set_outlives_a_visit_to_another_page(app):
     app.switch_page("views/compare.py").run()
     assert app.number_input(key="seq").value == 1024 and app.selectbox(key="reference").value == "genz"
     assert "1,024 tokens" in app.markdown[0].value
+
+
+def test_launch_order_is_shown_on_request(app):
+    app.toggle(key="launch").set_value(True).run()
+    assert app.table[0].value.loc["DRAM traffic (MB)", "SimFA, launch order"] == "84.0  (+0.1 %)"
+    assert "2 KV heads must stay in L2" in " ".join(item.value for item in app.markdown)
+
+
+def test_every_closed_form_has_a_why_and_the_simulation_none(app):
+    buttons = [box.proto.popover.label for box in app.get("popover")]
+    assert len([label for label in buttons if label == "Why?"]) == 2

@@ -1,5 +1,7 @@
 """The event-driven engine gives what a plain loop over cycles gives: cycles, CTA times, stalls; deadlocks too."""
 
+from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +13,7 @@ from simfa.engine import loop, threads
 from simfa.engine.machine import Machine
 from simfa.isa import Program
 from tests.simfa.harness import LINE, Box, Tiny, build, leaks, outcome, program
-from tests.simfa.reference_core import ReferenceSm
+from tests.simfa.reference_core import ReferenceGpu
 
 gpus = st.builds(
     Tiny,
@@ -29,9 +31,10 @@ cycles = st.sampled_from([1, 2, 3, 8, 21, 40, 88])
 stages, gids = st.integers(0, 2), st.integers(0, 2)
 
 
-def compare(gpu: Tiny, roles: list[Program], ctas: int, box_lines: int) -> str:
+def compare(gpu: Tiny, roles: list[Any], ctas: int, box_lines: int) -> str:
     """Run both; returns how they ended."""
-    reference = ReferenceSm(gpu, roles, ctas, box_lines)
+    by_rank = [roles] if isinstance(roles[0], Program) else roles
+    reference = ReferenceGpu(gpu, by_rank, ctas, box_lines)
     ending = reference.run(limit=2_000_000)
     built = build(gpu, roles, [Box(LINE, LINE, box_lines)], ctas=ctas)
     loop.begin(built)
@@ -40,12 +43,12 @@ def compare(gpu: Tiny, roles: list[Program], ctas: int, box_lines: int) -> str:
         status = loop.advance(built, 1000)
     done = outcome(built)
     assert {loop.FINISHED: "finished", loop.DEADLOCKED: "deadlock"}[status] == ending
-    retired = sorted(reference.ends)
-    assert [done.starts[cta] for cta in sorted(reference.starts)] == [
-        c for _, c in sorted(reference.starts.items())
-    ]
-    assert [done.ends[cta] for cta in retired] == [reference.ends[cta] for cta in retired]
-    assert done.stalls == {key: count for key, count in reference.stalls.items() if count}
+    starts = {cta: cycle for sm in reference.sms for cta, cycle in sm.starts.items()}
+    ends = {cta: cycle for sm in reference.sms for cta, cycle in sm.ends.items()}
+    assert {cta: done.starts[cta] for cta in starts} == starts
+    assert {cta: done.ends[cta] for cta in ends} == ends
+    stalls = sum((Counter(sm.stalls) for sm in reference.sms), Counter())
+    assert done.stalls == {key: count for key, count in stalls.items() if count}
     assert done.cycles == reference.now
     if ending == "finished":
         assert leaks(built) == []
@@ -160,3 +163,59 @@ def test_a_tile_of_flash_attention(buffer: int) -> None:
     load = ["ACQUIRE_STAGE sid=0", "TMA_TENSOR map=0 row=0 sid=0"]
     roles = [program(*load * 3), program(*tile * 3), program(*tile * 3)]
     assert compare(Tiny(issue_buffer_entries=buffer), roles, 3, 352) == "finished"
+
+
+@st.composite
+def clusters(draw: Any) -> list[list[Program]]:
+    """Two CTAs that share the loading of a ring: each multicasts, loads for itself, or does nothing."""
+    steps, ring = draw(st.integers(1, 5)), draw(st.integers(1, 3))
+    masks = draw(st.sampled_from([(3, 3), (3, 0), (2, 1), (3, 2), (0, 3), (3, None), (None, 3)]))
+    count = draw(st.integers(1, 2))
+    by_rank = []
+    for mask in masks:
+        producer = []
+        for step in range(steps):
+            load = f"TMA_TENSOR map=0 row=0 sid={step % ring}" + (f" multicast={mask}" if mask else "")
+            producer += [] if mask is None else [f"ACQUIRE_STAGE sid={step % ring}", load]
+        roles = [program(*producer, f"BUBBLES cycles={draw(cycles)}")]
+        for _ in range(count):
+            code = []
+            for step in range(steps):
+                code += [f"MB_WAIT sid={step % ring}", f"{draw(st.integers(1, 3))} * WGMMA cycles={draw(cycles)}"]
+                code += ["WGMMA_COMMIT", "WGMMA_WAIT count=0"]
+                code += [f"BUBBLES cycles={draw(cycles)}"] if draw(st.booleans()) else []
+                code += [f"RELEASE_STAGE sid={step % ring}"]
+            roles.append(program(*code))
+        by_rank.append(roles)
+    return by_rank
+
+
+@given(
+    gpus,
+    clusters(),
+    st.integers(1, 3),
+    st.sampled_from([1, 2, 7, 30]),
+    st.sampled_from([0, 100]),
+    st.sampled_from([2, 90]),
+)
+@settings(max_examples=150, derandomize=True, deadline=None)
+def test_clusters_that_multicast(
+    gpu: Tiny, by_rank: list[list[Program]], pairs: int, box_lines: int, later: int, remote: int
+) -> None:
+    pair = replace(gpu, sms=2, cluster=2, multicast_cycles=later, remote_cycles=remote)
+    assert compare(pair, by_rank, 2 * pairs, box_lines) == "finished"
+
+
+several = st.one_of(
+    anything,
+    st.builds("TMA_TENSOR map=0 row=0 sid={} multicast={}".format, stages, st.integers(1, 3)),
+)
+pair_codes = st.lists(st.lists(several, min_size=1, max_size=12), min_size=2, max_size=2)
+
+
+@given(gpus, st.lists(pair_codes, min_size=2, max_size=2), st.integers(1, 30), st.integers(1, 2))
+@settings(max_examples=200, derandomize=True, deadline=None)
+def test_any_instructions_in_a_cluster(gpu: Tiny, codes: list[list[list[str]]], box_lines: int, pairs: int) -> None:
+    """Mostly deadlocks; every waiting thread of both CTAs has its line in the report."""
+    by_rank = [[program(*code) for code in roles] for roles in codes]
+    compare(replace(gpu, sms=2, cluster=2), by_rank, 2 * pairs, box_lines)

@@ -1,0 +1,209 @@
+"""Traffic against length from 512 to 1M tokens: what every estimator says, where regimes change, and why.
+
+All of it closed forms over arrays; what is measured or simulated comes in as points. Bytes are exact counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from analytical import genz, launch_order, llm_viewer, simfa_python
+from analytical.launch_order import InFlight, Order
+from analytical.simfa_python import Problem
+from dashboard.measured import gallery
+from dashboard.traffic import first_unfit_tokens
+from presets.arguments import build
+from presets.experiment import Experiment
+
+SHORTEST, LONGEST = 512, 2**20
+POINTS = 400
+DRAWN_STEPS = 64  # wave steps drawn upright; later ones are closer together than a pixel
+NEAR = 0.05
+SIMULATED_LENGTHS = (*(2**n for n in range(9, 18)), 6144, 24_576, 49_152)
+CLOSED = (simfa_python.NAME, launch_order.NAME, genz.NAME)
+
+
+@dataclass(frozen=True)
+class Regimes:
+    """Curves (columns length, then `dram.NAME` and `l2.NAME` in bytes, waves, fits) and their landmarks."""
+
+    experiment: Experiment
+    points: pd.DataFrame
+    boundary_tokens: int  # the shortest K/V that fails Eq. (4)
+    live_boundary_tokens: int | None  # the same for all heads in reuse; None: not within the range
+    wave_steps: tuple[tuple[int, int], ...]  # (waves, shortest length with that many), doublings only
+    sweeps_query: bool
+
+    @property
+    def length(self) -> int:
+        """Where the experiment stands on the axis."""
+        return self.experiment.workload.seq_kv
+
+
+def curves(experiment: Experiment, peer: bool = False) -> Regimes:
+    """All curves of an experiment, of L = S, or of S alone where the experiment has L != S."""
+    both = experiment.workload.seq_q == experiment.workload.seq_kv
+    boundary, live = first_unfit_tokens(experiment), _live_boundary(experiment, both)
+    lengths = _lengths(experiment, both, [edge for edge in (boundary, live) if edge])
+    changes = _swept(lengths, both)
+    paper = simfa_python.sweep(experiment, **changes)
+    ordered = launch_order.sweep(experiment, **changes)
+    columns: dict[str, Any] = {
+        "length": lengths,
+        f"dram.{simfa_python.NAME}": paper.dram_bytes,
+        f"dram.{launch_order.NAME}": ordered.dram_bytes,
+        f"l2.{simfa_python.NAME}": paper.l2_bytes,
+        "waves": paper.waves,
+        "fits": paper.fits_l2,
+        f"dram.{genz.NAME}": [_peer_bytes(genz, experiment, int(n), both) for n in lengths],
+    }
+    if peer:
+        columns[f"dram.{llm_viewer.NAME}"] = [_peer_bytes(llm_viewer, experiment, int(n), both) for n in lengths]
+    points = pd.DataFrame({name: np.broadcast_to(value, lengths.shape) for name, value in columns.items()})
+    return Regimes(experiment, points, boundary, live, _wave_steps(experiment, both), both)
+
+
+def at_length(experiment: Experiment, length: int) -> Experiment:
+    """The experiment at another length; L follows where it equals S."""
+    work = experiment.workload
+    query = length if work.seq_q == work.seq_kv else work.seq_q
+    return experiment.model_copy(update={"workload": work.model_copy(update={"seq_q": query, "seq_kv": length})})
+
+
+def changed(experiment: Experiment, settings: dict[str, str]) -> Experiment:
+    """The experiment with preset values overridden. Raises PresetError."""
+    work = experiment.workload.model_dump()
+    return build(experiment.llm, experiment.gpu, experiment.kernel, settings, **work)
+
+
+def flight(experiment: Experiment) -> InFlight:
+    """Heads in flight of one experiment."""
+    return launch_order.in_flight(Problem.of(experiment), Order.of(experiment))
+
+
+def measured_points(experiment: Experiment) -> list[dict[str, Any]]:
+    """Shipped measurements of this GPU and shape: rows of quantity, length, bytes, kind, label, source."""
+    work, found = experiment.workload, []
+    for case in gallery.cases():
+        match = case.match
+        same = (match.gpu, match.heads_q, match.heads_kv, match.head_dim, match.batch) == (
+            *(experiment.gpu.name, experiment.heads_q, experiment.heads_kv),
+            *(experiment.llm.head_dim, work.batch),
+        )
+        if not same or (match.mask == "causal") != work.causal or match.dtype != work.dtype or case.why_not:
+            continue
+        for quantity in ("l2_bytes", "dram_bytes"):
+            reading = getattr(case, quantity)
+            if reading.value is not None:
+                found.append(
+                    {
+                        "quantity": quantity,
+                        "length": match.seq_kv,
+                        "bytes": reading.value,
+                        "kind": reading.kind,
+                        "label": case.label,
+                        "source": reading.source,
+                    }
+                )
+    return found
+
+
+def simulated_points(length: int, record: dict[str, Any]) -> list[dict[str, Any]]:
+    """A simulated record as rows like those of `measured_points`."""
+    return [
+        {
+            "quantity": quantity,
+            "length": length,
+            "bytes": record[quantity],
+            "kind": "simulated",
+            "label": "Sim-FA",
+            "source": f"{record['cycles']:,} cycles",
+        }
+        for quantity in ("l2_bytes", "dram_bytes")
+    ]
+
+
+def rows(shown: Regimes, measured: list[dict[str, Any]], simulated: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Everything on the chart as rows for a download: length, estimator, quantity, bytes, kind, source."""
+    experiment = shown.experiment
+    context = {
+        "llm": experiment.llm.name or experiment.llm.title,
+        "gpu": experiment.gpu.name,
+        "kernel": experiment.kernel.name,
+        "effective_l2_bytes": experiment.gpu.l2.effective_bytes,
+    }
+    found = []
+    for column in [name for name in shown.points.columns if "." in name]:
+        quantity, name = column.split(".", 1)
+        found += [
+            context | {"length": int(n), "estimator": name, "quantity": f"{quantity}_bytes", "bytes": int(value)}
+            for n, value in zip(shown.points["length"], shown.points[column], strict=True)
+        ]
+    found += [context | {"estimator": "sim-fa"} | row for row in simulated]
+    found += [context | {"estimator": "measured"} | row for row in measured]
+    return found
+
+
+def _swept(lengths: Any, both: bool) -> dict[str, Any]:
+    return {"L": lengths, "S": lengths} if both else {"S": lengths}
+
+
+def _lengths(experiment: Experiment, both: bool, edges: list[int]) -> np.ndarray:
+    spaced = np.geomspace(SHORTEST, LONGEST, POINTS).round().astype(np.int64) // 128 * 128
+    steps = [n for _, n in _steps(experiment, range(2, DRAWN_STEPS + 1))] if both else []
+    named = [*edges, *steps, experiment.workload.seq_kv]
+    named += [n - 1 for n in (*edges, *steps)]
+    inside = [n for n in named if SHORTEST <= n <= LONGEST]
+    return np.unique(np.concatenate([spaced, np.array(inside, np.int64)]))
+
+
+def _steps(experiment: Experiment, waves: Any) -> list[tuple[int, int]]:
+    """(w, L): the shortest L for which Eq. (5) gives at least w waves: ceil(L / T_M) > (w - 1) R / G."""
+    p = Problem.of(experiment)
+    return [(w, p.T_M * ((w - 1) * p.N_SM * p.O_limit // p.G) + 1) for w in waves]
+
+
+def _wave_steps(experiment: Experiment, both: bool) -> tuple[tuple[int, int], ...]:
+    if not both:
+        return ()
+    found = _steps(experiment, [2**n for n in range(1, 24)])
+    return tuple((waves, n) for waves, n in found if SHORTEST <= n <= LONGEST)
+
+
+def _live_boundary(experiment: Experiment, both: bool) -> int | None:
+    """The shortest length of the range at which the heads in reuse outgrow the L2, by search on a grid."""
+    lengths = np.geomspace(SHORTEST, LONGEST, POINTS).round().astype(np.int64)
+    order = Order.of(experiment)
+    problem = simfa_python.changed(experiment, **_swept(lengths, both))
+    fits = np.broadcast_to(launch_order.in_flight(problem, order).fits_l2, lengths.shape)
+    if fits.all():
+        return None
+    first = int(np.argmin(fits))
+    low, high = (int(lengths[first - 1]) if first else 0), int(lengths[first])
+    while high - low > 1:  # fits at low (or before the range), not at high
+        middle = (low + high) // 2
+        one = simfa_python.changed(experiment, **_swept(middle, both))
+        low, high = (middle, high) if launch_order.in_flight(one, order).fits_l2 else (low, middle)
+    return high
+
+
+def _peer_bytes(peer: Any, experiment: Experiment, length: int, both: bool) -> int:
+    work = experiment.workload
+    heads = (experiment.heads_kv, experiment.heads_q // experiment.heads_kv)
+    answer = peer.estimate(
+        work.batch,
+        *(heads if peer is genz else (experiment.heads_q,)),
+        length if both else work.seq_q,
+        length,
+        experiment.llm.head_dim,
+        experiment.precision_bytes,
+        experiment.gpu.peak_flop_per_s(work.dtype),
+        experiment.gpu.dram.bandwidth_bytes_per_s,
+    )
+    if peer is genz:
+        return int(answer.offchip_read_bytes + answer.offchip_write_bytes)
+    return int(answer.memory_access_bytes)

@@ -1,0 +1,167 @@
+"""Regimes: DRAM and L2 traffic against length for every estimator, where the cache regime changes, and why."""
+
+from typing import Any
+
+import streamlit as st
+
+from dashboard import compare, export, regimes, regimes_words, rooflines, state
+from dashboard.catalog import ESTIMATORS, record_of
+from dashboard.figures import regimes as regimes_figure
+from dashboard.figures import roofline, style
+from dashboard.regimes import Regimes
+from dashboard.widgets import url
+from dashboard.widgets.experiment import DEFAULTS, sidebar, start
+from dashboard.widgets.regimes import applied, published, what_ifs
+from dashboard.widgets.simulation import TIMELINE_SM
+from dashboard.widgets.why import why
+from presets.errors import NotModelled, PresetError
+from presets.experiment import Experiment
+from simfa import coverage
+
+NAMES = {entry.name: (entry.title, entry.color) for entry in ESTIMATORS.values()}
+MARKS = {entry.name: (entry.title, entry.color, entry.symbol) for entry in ESTIMATORS.values()}
+_EXAMPLE = "?llm=bare&heads_q=8&heads_kv=8&gpu=gb10&kernel=cutile-fa-64x64"
+
+
+def page() -> None:
+    asked = sidebar(list(ESTIMATORS))
+    if asked is None:
+        return
+    head = st.container()
+    try:
+        settings, row = what_ifs(asked)
+        experiment = applied(asked, settings)
+    except PresetError as error:
+        st.error(f"This what-if cannot be built. {error}")
+        return
+    with row:
+        peer = _peer()
+    shown = regimes.curves(experiment, peer=peer)
+    with head:
+        _heading(shown, settings)
+    measured, simulated = regimes.measured_points(experiment), _simulated(experiment)
+    _traffic(shown, measured, simulated)
+    for sentence in regimes_words.transition(shown):
+        st.markdown(f"- {sentence}")
+    answers = _answers(experiment)
+    _numbers(experiment, answers)
+    _roofline(experiment, answers)
+    _downloads(shown, measured, simulated)
+
+
+def _heading(shown: Regimes, settings: dict[str, str]) -> None:
+    st.markdown(f"#### {shown.experiment.words()}")
+    if settings:
+        st.caption("What if: " + ", ".join(f"**{key}** = {value}" for key, value in settings.items()))
+    reasons = regimes_words.impossible(shown.experiment)
+    if reasons:
+        st.error(f"Impossible tile: {'; '.join(reasons)}. The equations below still answer for it.")
+    for warning in regimes_words.warnings(shown):
+        st.warning(warning)
+
+
+def _peer() -> bool:
+    return st.toggle(
+        "LLM-Viewer", start("peer"), key="peer", help=ESTIMATORS["llm-viewer"].about, persist_state="session"
+    )
+
+
+def _simulated(experiment: Experiment) -> list[dict[str, Any]]:
+    """What the simulator has answered already for this experiment at other lengths; nothing is started here."""
+    found: list[dict[str, Any]] = []
+    for length in sorted({*regimes.SIMULATED_LENGTHS, experiment.workload.seq_kv}):
+        at = regimes.at_length(experiment, length)
+        try:
+            coverage.check(at)
+        except NotModelled:
+            return []
+        key = coverage.answer_key(at, 0, TIMELINE_SM)
+        given = state.answer(key, state.board().get(key))
+        if given is not None:
+            found += regimes.simulated_points(length, given["record"])
+    return found
+
+
+def _traffic(shown: Regimes, measured: list[dict[str, Any]], simulated: list[dict[str, Any]]) -> None:
+    landmarks = {
+        "boundary": shown.boundary_tokens,
+        "live_boundary": shown.live_boundary_tokens,
+        "waves": shown.wave_steps,
+        "length": shown.length,
+    }
+    axis = "Sequence length L = S (tokens)" if shown.sweeps_query else "K/V length S (tokens)"
+    ink = "#FFFFFF" if st.context.theme.type == "dark" else "#000000"
+    title = regimes_words.title(shown)
+    chart = regimes_figure.figure(shown.points, NAMES, landmarks, measured, simulated, axis, title, ink)
+    st.plotly_chart(chart, key="regimes", config=style.TOOLBAR)
+    st.caption(_caption(shown, measured, simulated))
+
+
+def _caption(shown: Regimes, measured: list[dict[str, Any]], simulated: list[dict[str, Any]]) -> str:
+    size = regimes_words.mib(shown.experiment.gpu.l2.effective_bytes)
+    text = f"Effective L2 {size}. Shaded: K/V of one head does not fit (Eq. 4). GB = 10^9 bytes, MiB = 2^20 bytes. "
+    text += regimes_words.points_said(measured, simulated)
+    return text if measured else f"{text} [A shape that has measurements]({_EXAMPLE})."
+
+
+def _answers(experiment: Experiment) -> list[compare.Record]:
+    names = [entry.name for entry in ESTIMATORS.values() if not entry.simulated]
+    if not st.session_state.get("peer"):
+        names.remove("llm-viewer")
+    return [record_of(name, experiment) for name in names]
+
+
+def _numbers(experiment: Experiment, answers: list[compare.Record]) -> None:
+    for column, record in zip(st.columns(len(answers)), answers, strict=True):
+        estimator = ESTIMATORS[record["estimator"]]
+        with column, st.container(border=True, height="stretch", vertical_alignment="distribute"):
+            st.metric(
+                f":{estimator.accent}[**{estimator.title}**]",
+                f"DRAM {regimes_words.gb(record['dram_bytes'])}",
+                delta=regimes_words.beside(record),
+                delta_color="off",
+                delta_arrow="off",
+                help=estimator.about,
+            )
+            with st.container(horizontal=True, vertical_alignment="center"):
+                st.caption(regimes_words.l2_said(record))
+                why(experiment, estimator.name, "regimes")
+
+
+def _roofline(experiment: Experiment, answers: list[compare.Record]) -> None:
+    caps = rooflines.ceilings(experiment)
+    given = _simulated_here(experiment)
+    records = [*answers, given] if given else answers
+    chart = roofline.figure(caps, rooflines.dots(records), MARKS, rooflines.title(answers, caps))
+    st.plotly_chart(chart, key="roofline", config=style.TOOLBAR)
+    st.caption(
+        "Filled: FLOP per byte at L2; hollow: per byte of DRAM. Each stands under the ceiling of its own level. "
+        "MUFU: one exponential for every 4 D FLOP."
+    )
+
+
+def _simulated_here(experiment: Experiment) -> dict[str, Any] | None:
+    try:
+        coverage.check(experiment)
+    except NotModelled:
+        return None
+    key = coverage.answer_key(experiment, 0, TIMELINE_SM)
+    given = state.answer(key, state.board().get(key))
+    return given["record"] if given else None
+
+
+def _downloads(shown: Regimes, measured: list[dict[str, Any]], simulated: list[dict[str, Any]]) -> None:
+    """The rows are written out when the box is opened, not at every moved slider."""
+    box = st.popover("Download the data", on_change="rerun", key="regimes-download")
+    if not box.open:
+        return
+    rows = regimes.rows(shown, measured, simulated)
+    name = f"regimes_{shown.experiment.llm.name or 'bare'}_{shown.experiment.gpu.name}"
+    csv, json = export.to_csv(rows), export.to_json(rows)
+    with box:
+        st.download_button("Download CSV", csv, f"{name}.csv", "text/csv", on_click="ignore")
+        st.download_button("Download JSON", json, f"{name}.json", "application/json", on_click="ignore")
+
+
+page()
+url.publish(DEFAULTS, published())

@@ -1,0 +1,66 @@
+"""Why?: the equations behind a closed-form number, opened beside it."""
+
+import pandas as pd
+import streamlit as st
+
+from analytical import explain
+from analytical.formula import Derivation, Step, shown
+from dashboard.catalog import ESTIMATORS
+from presets.experiment import Experiment
+
+WIDTH_PX = 720
+_FIRST = "dram_bytes"
+
+
+def why(experiment: Experiment, estimator: str, key: str, first: str = _FIRST) -> None:
+    """A Why? button that opens the derivation of any number of a closed form; nothing for other estimators."""
+    if estimator not in explain.EXPLAINED:
+        return
+    box = st.popover("Why?", type="tertiary", key=f"why-{key}-{estimator}", on_change="rerun")
+    if not box.open:  # deriving takes longer than drawing a closed button
+        return
+    with box, st.container(width=WIDTH_PX):
+        _opened(experiment, estimator, key, first)
+
+
+def _opened(experiment: Experiment, estimator: str, key: str, first: str) -> None:
+    found = explain.derive(experiment, estimator)
+    titles = found.titles()
+    names = list(titles)
+    number = st.selectbox(
+        f"Number of {ESTIMATORS[estimator].title}",
+        names,
+        names.index(first) if first in names else 0,
+        key=f"why-number-{key}-{estimator}",
+        format_func=titles.__getitem__,
+    )
+    steps = found.why(number or names[0])
+    _step(steps[-1])
+    if len(steps) > 1:
+        st.caption("Step by step")
+    for step in steps[:-1]:
+        _step(step)
+    _sources(found, number or names[0])
+
+
+def _step(step: Step) -> None:
+    said = ": ".join(filter(None, (step.equation, step.title)))
+    st.markdown(f"**{said}**" + (f"  \n{step.note}" if step.note else ""))
+    st.markdown(f"${step.latex()}$")
+
+
+def _sources(found: Derivation, number: str) -> None:
+    entries = found.sources(found.why(number))
+    rows = [
+        {
+            "Symbol": entry.symbol,
+            "Value": f"{shown(entry.value)} {entry.unit}".strip(),
+            "What": entry.meaning,
+            "Key": entry.key,
+            "Label": entry.label,
+            "Source": entry.source,
+        }
+        for entry in entries
+    ]
+    st.caption("Where the values come from")
+    st.dataframe(pd.DataFrame(rows), hide_index=True)
