@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from presets import loader, params
 from presets.errors import PresetError, unknown
-from presets.experiment import Experiment, make_experiment, make_workload
+from presets.experiment import Experiment, Params, make_experiment, make_workload
 from presets.specs import GpuSpec, KernelSpec, LlmSpec, Spec
 
 _EXPERIMENT_ONLY = ("llm", "heads_q", "heads_kv", "head_dim", "kernel", "seq", "seq_kv", "causal")
@@ -90,7 +90,7 @@ def build(
     gpu: GpuSpec,
     kernel: KernelSpec,
     settings: Mapping[str, str],
-    parameter_set: str = "paper",
+    parameter_set: Params = "paper",
     **workload: object,
 ) -> Experiment:
     """One checked experiment from presets, a parameter set, `key=value` settings and workload options."""

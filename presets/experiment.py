@@ -8,6 +8,7 @@ from pydantic import Field, ValidationError, model_validator
 from presets.errors import PresetError
 from presets.specs import GpuSpec, KernelSpec, LlmSpec, Section
 
+Params = Literal["paper", "calibrated"]
 Dtype = Literal["fp8", "fp16", "bf16", "fp32"]
 DTYPES: dict[str, int] = {"fp8": 1, "fp16": 2, "bf16": 2, "fp32": 4}
 MAX_LENGTH = 2**24
@@ -34,7 +35,7 @@ class Experiment(Section):
     gpu: GpuSpec
     kernel: KernelSpec
     workload: Workload
-    params: Literal["paper", "calibrated"] = "paper"  # where the values of GPU and kernel come from
+    params: Params = "paper"  # where the values of GPU and kernel come from
 
     @model_validator(mode="after")
     def _heads_shared(self) -> "Experiment":
@@ -109,7 +110,7 @@ def make_workload(**values: object) -> Workload:
 
 
 def make_experiment(
-    llm: LlmSpec, gpu: GpuSpec, kernel: KernelSpec, workload: Workload, parameter_set: str = "paper"
+    llm: LlmSpec, gpu: GpuSpec, kernel: KernelSpec, workload: Workload, parameter_set: Params = "paper"
 ) -> Experiment:
     """A checked Experiment; PresetError where heads do not divide among GPUs."""
     try:

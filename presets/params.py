@@ -1,17 +1,14 @@
 """Parameter sets: the paper's values as printed, or those calibrated on public measurements.
 
-A preset file of a GPU or kernel holds the paper's set. The calibrated one lays `calibrated/CAPABILITY.toml` over the
-GPU and takes the kernel as it is built for the case at hand, from a folder of kernel presets.
+A preset file of a GPU or kernel holds the paper's set. The calibrated one lays `calibrated/CAPABILITY.toml` over
+the GPU and takes the kernel as it is built for the case at hand, from a folder of kernel presets.
 """
-
-from typing import Literal
 
 from presets import loader
 from presets.errors import PresetError
-from presets.experiment import DTYPES, Workload
+from presets.experiment import DTYPES, Params, Workload
 from presets.specs import GpuSpec, KernelSpec, LlmSpec
 
-Params = Literal["paper", "calibrated"]
 SETS: tuple[Params, ...] = ("paper", "calibrated")
 FOLDER = loader.ROOT / "calibrated"
 HEAD_DIMS = (64, 128, 256)  # for which the official kernel has tiles of its own

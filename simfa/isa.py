@@ -112,8 +112,8 @@ BY_OPCODE = {spec.opcode: spec for spec in INSTRUCTIONS}
 NAME_OF = {spec.opcode: spec.name for spec in INSTRUCTIONS if spec.opcode != op.DECLARATION}
 RING = ("stages", "counter", "advance")
 # May follow as key=value: a measured time in place of the model's; the CTAs of the cluster that a load reaches; a
-# stage that a counter of the thread picks from a ring of `stages` beginning at sid, what the instruction adds to the
-# counter, and rows that a box moves per count.
+# stage that a counter of the thread picks from a ring of `stages` beginning at sid, what the instruction adds to
+# the counter, and rows that a box moves per count.
 EXTRAS = {
     "WGMMA": ("cycles",),
     "TMA_TENSOR": ("multicast", *RING, "step"),

@@ -14,11 +14,11 @@ from simfa.engine import opcodes as op
 from simfa.engine.machine import Machine
 from simfa.engine.opcodes import RANKS
 from simfa.isa import Program
+from simfa.tiles import kv_tiles
 from simfa.trace.assemble import Code, assemble
 from simfa.trace.bubbles import THREADS_PER_WARPGROUP
 from simfa.trace.fillings import Member
 from simfa.trace.model import Cta, Launch, Trace
-from simfa.tiles import kv_tiles
 from simfa.trace.tensor_map import TensorMap, last_byte
 
 MAX_CTAS_PER_SM = 32

@@ -90,7 +90,7 @@ def _encode(program: Program, expected: np.ndarray, timing: WgmmaTiming | None) 
 
 
 def _targets(program: Program) -> list[int]:
-    """Of each LOOP the distance to what follows its END_LOOP, of each END_LOOP that back to its first instruction."""
+    """Of a LOOP the distance to what follows its END_LOOP, of an END_LOOP that back to its first instruction."""
     targets = [0] * len(program.rows)
     begun: list[int] = []
     for place, row in enumerate(program.rows):

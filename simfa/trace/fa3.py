@@ -147,7 +147,7 @@ class Consumer:
 
 
 def gemm(program: Program, shape: Shape, n: int, k: int, tag: int, b: str, mode: str = "SS", gid: int = 0) -> None:
-    """An M x n x k product of one consumer as WGMMAs of m64, committed as one group; partial ones cost whole ones."""
+    """An M x n x k product of one consumer as a group of WGMMAs of m64; a partial one costs a whole one."""
     dtype = shape.wgmma_dtype
     d, a = ("s", "q") if tag == TAG_QK else ("o", "p")
     instructions = -(-k // WGMMA_K[dtype]) * -(-shape.consumer_rows // WGMMA_M)

@@ -1,13 +1,12 @@
 """FlashAttention-3's warpgroup roles as the official Hopper kernel runs them, for persistent CTAs.
 
-Three differences to `simfa.trace.fa3`, which reads the paper literally: a CTA goes from tile to tile, each warpgroup
-at its own pace, so the next tile's K and Q load during the last one's epilogue; the consumers take turns at issuing
+Three differences to `simfa.trace.fa3`, which reads the paper literally: a CTA goes from tile to tile, each
+warpgroup at its own pace, so the next tile's K and Q load during the last one's epilogue; the consumers take turns at issuing
 GEMMs, the next Q K^T and the last P V together; softmax is phases on the SM's shared pipes. Programs are loops: one
 serves every tile, whose number of masked and plain steps the launch gives (`turns`). Steps run from the last K/V
 block to the first.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from simfa.isa import Program
@@ -104,8 +103,10 @@ class _Consumer:
         """The whole program of a tile."""
         self.program.emit("MB_WAIT", tag=MAP_Q, sid=SID_Q)
         self._first_step()
-        for loop, masked in ((MASKED, True), (PLAIN, False)):
-            self._loop(loop, lambda masked=masked: self._step(masked))
+        for loop in (MASKED, PLAIN):
+            self.program.emit("LOOP", bid=loop, count=0)
+            self._step(masked=loop == MASKED)
+            self.program.emit("END_LOOP", bid=loop)
         self._last_step()
         self.overhead()
         self.store()
@@ -138,11 +139,6 @@ class _Consumer:
     @property
     def _consumers(self) -> int:
         return self.shape.kernel.pipeline.consumer_warpgroups
-
-    def _loop(self, number: int, body: Callable[[], None]) -> None:
-        self.program.emit("LOOP", bid=number, count=0)
-        body()
-        self.program.emit("END_LOOP", bid=number)
 
     def _first_step(self) -> None:
         """Q K^T of the first block and its softmax; nothing to overlap with yet."""

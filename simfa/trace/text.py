@@ -23,9 +23,9 @@ a TMA_WAIT with N = 0 has proven it done. `tag` names activities on a timeline a
 TMA_TENSOR: `multicast=` is a mask of the cluster's CTAs, bit r the r-th of its CTA lines. The box is read once and
 fills stage `sid` of each of them; a consumer's release of that stage then counts in every CTA that loads into it.
 
-LOOP n count ... END_LOOP n runs what is between `count` times, which costs no issue. `stages=` makes sid the first of
-a ring of stages; `counter=` (0 or 1) is the thread's counter that picks the stage and, with `step=`, moves a box by so
-many rows per count; `advance=` is added to it. PHASE: cycles alone, then cycles of the FP32, MUFU and operand pipes.
+LOOP n count ... END_LOOP n runs what is between `count` times, which costs no issue. `stages=` makes sid the first
+of a ring of stages; `counter=` (0 or 1) is the thread's counter that picks the stage and, with `step=`, moves a box
+by so many rows per count; `advance=` is added to it. PHASE: cycles alone, then of the FP32, MUFU and operand pipes.
 
 LAUNCH: bytes of shared memory of a CTA, registers of one of the 128 threads of a logical thread, CTAs of a cluster.
 CTAs start in the order of their lines.
