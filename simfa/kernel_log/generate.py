@@ -44,7 +44,10 @@ def consumer_events(tiles: int, k_stages: int, v_stages: int) -> list[Event]:
 
 
 def generate(experiment: Experiment, entries_per_warp: int = 0) -> bytes:
-    """The log of an experiment's launch; 0 entries per warp: as many as it takes, and one. NotModelled: multicast."""
+    """The log of an experiment's launch; 0 entries per warp: as many as it takes, and one.
+
+    Raises NotModelled for multicast.
+    """
     if launch.multicasts(experiment):
         raise NotModelled("pipeline.multicast: Table 4 has no event that tells a share of a tile from a whole one")
     pipeline = experiment.kernel.pipeline
