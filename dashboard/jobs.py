@@ -14,6 +14,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -200,6 +201,12 @@ def in_worker(function: Callable[..., Any], *arguments: Any) -> Any:
     """`function(*arguments)` in a joblib worker process. Raises BrokenProcessPool if the process dies."""
     workers = Parallel(n_jobs=WORKERS, idle_worker_timeout=IDLE_WORKER_TIMEOUT_S, initializer=leave_with_parent)
     return workers([delayed(function)(*arguments)])[0]
+
+
+@cache
+def _starting(pid: int) -> Callable[[], None]:
+    """How a worker starts: the same object each time, or joblib would start new workers for every job."""
+    return partial(leave_with_parent, pid)
 
 
 def prepare() -> None:
