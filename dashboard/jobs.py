@@ -199,7 +199,9 @@ class JobBoard:
 
 def in_worker(function: Callable[..., Any], *arguments: Any) -> Any:
     """`function(*arguments)` in a joblib worker process. Raises BrokenProcessPool if the process dies."""
-    workers = Parallel(n_jobs=WORKERS, idle_worker_timeout=IDLE_WORKER_TIMEOUT_S, initializer=leave_with_parent)
+    workers = Parallel(
+        n_jobs=WORKERS, idle_worker_timeout=IDLE_WORKER_TIMEOUT_S, initializer=_starting(os.getpid())
+    )
     return workers([delayed(function)(*arguments)])[0]
 
 
