@@ -227,13 +227,13 @@ def work(experiment: Experiment, timeline_sm: int, folder: Path) -> tuple[str, A
     from presets.record import to_record
     from simfa import simulate, timeline
 
-    _write(folder / "pid", str(os.getpid()))
+    write(folder / "pid", str(os.getpid()))
     cancel = folder / "cancel"
     try:
         run = simulate.run(
             experiment,
             timeline_sm=timeline_sm,
-            progress=lambda share: _write(folder / "share", repr(share)),
+            progress=lambda share: write(folder / "share", repr(share)),
             should_stop=cancel.exists,
         )
     except simulate.Cancelled:
@@ -263,7 +263,7 @@ def leave_with_parent(parent_pid: int) -> None:
     threading.Thread(target=watch, name="leave-with-parent", daemon=True).start()
 
 
-def _write(path: Path, text: str) -> None:
+def write(path: Path, text: str) -> None:
     """Replace a file as a whole, so that a reader never sees half of it; a vanished folder is no error."""
     with contextlib.suppress(OSError):
         draft = path.with_suffix(".new")
