@@ -115,7 +115,8 @@ def around(key: str, value: Number, change_pct: int) -> tuple[str, str]:
     """`value` lower and higher by that many percent, as text; whole numbers stay whole."""
     share = change_pct / 100
     if isinstance(value, float):
-        return units.text(key, value * (1 - share)), units.text(key, value * (1 + share))
+        lower, higher = value * (100 - change_pct) / 100, value * (100 + change_pct) / 100
+        return units.text(key, lower), units.text(key, higher)
     step = max(1, round(value * share)) if unit_of(key) != "bytes" else max(1, int(value * share))
     return units.text(key, value - step), units.text(key, value + step)
 
