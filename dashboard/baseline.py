@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import parse_qsl
 
 from dashboard import answers
 from dashboard.catalog import ESTIMATORS, record_of
-from dashboard.recipe import Recipe, choices
+from dashboard.recipe import DEFAULTS, Recipe, choices
 from presets.errors import PresetError
 from presets.experiment import Experiment
 
@@ -38,6 +39,8 @@ def pin(recipe: Recipe, records: Sequence[Record]) -> Baseline:
 
 def from_query(text: str) -> Baseline | None:
     """The baseline that a URL names: closed forms computed, a simulation if it is kept; None if it is no run."""
+    if not any(key in DEFAULTS for key, _ in parse_qsl(text)):
+        return None
     try:
         recipe = Recipe.from_query(text, choices())
         experiment = recipe.experiment()

@@ -30,6 +30,7 @@ LARGEST = {
     "tp": 1024,
 }
 _TEXT_LIMIT = 2000
+_OTHER_LARGEST = 100
 # What a sweep may vary beside preset values; `seq` is L and S together unless they are set apart.
 WORKLOAD = ("seq", "seq_kv", "batch", "causal", "dtype", "tp")
 PRESETS: dict[str, type[Spec]] = {"llm": LlmSpec, "gpu": GpuSpec, "kernel": KernelSpec}
@@ -136,7 +137,7 @@ def from_url(given: str, key: str, default: Value, choices: Mapping[str, list[st
         return given.lower() in ("true", "1", "yes")
     if isinstance(default, int):
         digits = given.isascii() and given.isdigit() and len(given) < 12
-        return int(given) if digits and 1 <= int(given) <= LARGEST[key] else default
+        return int(given) if digits and 1 <= int(given) <= LARGEST.get(key, _OTHER_LARGEST) else default
     if key in choices and given not in choices[key]:
         return default
     return given[:_TEXT_LIMIT]

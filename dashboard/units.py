@@ -12,7 +12,7 @@ UNITS = {
 }
 # Multiples to try, largest first; `parse_number` reads each back to the same value.
 _MULTIPLES: dict[str, tuple[tuple[str, float], ...]] = {
-    "bytes": (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)),
+    "bytes": (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)),
     "bytes_per_s": (("TB/s", 1e12), ("GB/s", 1e9), ("MB/s", 1e6)),
     "hz": (("GHz", 1e9), ("MHz", 1e6)),
     "s": (("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)),

@@ -75,7 +75,7 @@ def _baseline(
             y=[None if then is None else then * scale for _, then in pairs],
             text=texts,
             mode="markers+text",
-            textposition="middle right",
+            textposition="top center",
             marker={"symbol": "line-ew", "size": 34, "line": {"width": 3, "color": CEILING}},
             hovertemplate="%{x}<br>baseline: %{y:,.4g} (%{text})<extra></extra>",
             showlegend=False,

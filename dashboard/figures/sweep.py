@@ -13,6 +13,8 @@ _LINES = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#99
 _MARKERS = ("circle", "square", "diamond", "x", "triangle-up", "cross", "star", "triangle-down")
 _HEIGHT = 420
 _DECADE = 10
+_TICKS = 12
+_ROOM = 1.25  # for the values written at the ends of bars
 _LOWER, _HIGHER = "#56B4E9", "#E69F00"
 
 Values = Sequence[Any]
@@ -119,7 +121,8 @@ def tornado(
             cliponaxis=False,
         )
     chart.update_yaxes(autorange="reversed")
-    chart.update_xaxes(title=x_title, ticksuffix=" %", zeroline=True, zerolinecolor=CEILING)
+    reach = _ROOM * max((abs(change) for bar in bars for change in bar[3:] if change is not None), default=1.0)
+    chart.update_xaxes(title=x_title, ticksuffix=" %", zeroline=True, zerolinecolor=CEILING, range=[-reach, reach])
     chart.update_layout(
         barmode="group", bargap=0.3, legend={"orientation": "h", "y": -0.2, "x": 0, "yanchor": "top"}
     )
@@ -131,3 +134,10 @@ def _scale(update: Any, values: Values, title: str) -> None:
     numbers = [value for value in values if isinstance(value, (int, float))]
     wide = bool(numbers) and min(numbers) > 0 and max(numbers) / min(numbers) >= _DECADE
     update(title=title, type="log" if wide else None)
+    distinct = sorted(set(numbers))
+    if len(distinct) <= _TICKS and len(distinct) < len(numbers):  # swept values, not answers: each gets its tick
+        update(
+            tickvals=distinct, ticktext=[f"{value:,.4g}" if value < 1e4 else f"{value:,.0f}" for value in distinct]
+        )
+    elif wide:
+        update(dtick=1)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from dashboard import units
 from dashboard.compare import digits
+from dashboard.recipe import WORKLOAD
 from dashboard.sweep import analysis
 from dashboard.sweep.analysis import Bar, Metric
 from dashboard.sweep.evaluate import DONE, Row
@@ -23,10 +24,11 @@ def lines(plan: Plan, rows: Sequence[Row], metric: Metric) -> str:
     low, high = min(known, key=lambda pair: pair[0]), max(known, key=lambda pair: pair[0])
     if low[0] == high[0]:
         return f"{metric.title} is {digits(low[0])} {metric.unit} everywhere"
+    span = f"{metric.title} from {digits(low[0])} to {digits(high[0])} {metric.unit}"
+    if any(axis.key in WORKLOAD for axis in plan.axes):
+        return f"{span}, least at {label(plan, low[1])}"  # other work: no point is better than another
     best = low if metric.lower_is_better else high
-    return (
-        f"{metric.title} from {digits(low[0])} to {digits(high[0])} {metric.unit}, best at {label(plan, best[1])}"
-    )
+    return f"{span}, best at {label(plan, best[1])}"
 
 
 def tornado(bars: Sequence[Bar], metric: Metric, change_pct: int) -> str:

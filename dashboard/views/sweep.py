@@ -14,6 +14,8 @@ from dashboard.widgets.sweep import Asked, controls, kept_results, rows
 
 SHOWN = ("latency_us", "tflops", "dram_bytes", "l2_bytes", "tensor_core_utilization")
 
+SHOWN_ROWS = 8
+
 
 def page() -> None:
     experiment = sidebar(list(ESTIMATORS))
@@ -97,14 +99,20 @@ def _sensitivities(asked: Asked, found: list[Row]) -> None:
     elif found and found[0]["state"] == "done":
         st.info(f"None of these values moves the {asked.metric.title.lower()}.")
     if still:
-        st.caption(f"Without effect: {', '.join(still)}.")
+        with st.expander(f"{len(still)} values without effect"):
+            st.caption(", ".join(still))
     if unanswered:
         st.caption(f"{len(unanswered)} changed values have no answer; the table says why.")
 
 
 def _table(asked: Asked, found: list[Row], base: Row | None) -> None:
     metrics = [analysis.METRICS[key] for key in SHOWN]
-    st.dataframe(views.table(asked.plan, found, metrics, base), hide_index=True, height=320)
+    if base is None and baseline.pinned() is not None:
+        st.caption(
+            f"The baseline has no answer by {ESTIMATORS[asked.estimator].title}; run it on the Compare page."
+        )
+    shown = views.table(asked.plan, found, metrics, base)
+    st.dataframe(shown, hide_index=True, height="content" if len(found) <= SHOWN_ROWS else 320)
     with st.container(horizontal=True):
         downloads(f"sweep_{asked.estimator}", found)
 

@@ -22,6 +22,8 @@ DEFAULTS: dict[str, url.Value] = recipe.DEFAULTS | {
     "baseline": "",
     "vary": GRID_EXAMPLE,
     "by": "grid",
+    "keys": "",
+    "change": 10,
     "estimator": "simfa-python",
     "metric": "dram_bytes",
 }

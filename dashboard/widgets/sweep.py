@@ -108,14 +108,21 @@ def _add() -> None:
 
 def _sensitivity(recipe: Recipe, estimator: str) -> Plan:
     keys = list(plan.numeric_values(recipe.experiment()))
-    usual = summary.usual_keys(keys, simulated=ESTIMATORS[estimator].simulated)
+    simulated = ESTIMATORS[estimator].simulated
+    usual = summary.usual_keys(keys, simulated)
+    linked = [key for key in str(start("keys")).split(",") if key in keys]
     left, right = st.columns([4, 1])
     with left:
         chosen = st.multiselect(
-            "Preset values", keys, usual, key=f"keys-{ESTIMATORS[estimator].simulated}", persist_state="session"
+            "Preset values", keys, linked or usual, key=f"keys-{simulated}", persist_state="session"
         )
+    st.session_state["keys"] = "" if chosen == usual else ",".join(chosen)
+    changes = list(plan.CHANGES_PCT)
+    first = changes.index(start("change")) if start("change") in changes else changes.index(10)
     with right:
-        change = st.selectbox("Change", plan.CHANGES_PCT, 1, key="change", format_func=lambda pct: f"± {pct} %")
+        change = st.selectbox(
+            "Change", changes, first, key="change", format_func=lambda pct: f"± {pct} %", persist_state="session"
+        )
     return plan.sensitivity(recipe, chosen, int(change))
 
 
