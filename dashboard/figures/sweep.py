@@ -25,9 +25,9 @@ def lines(
     x_title: str,
     y_title: str,
     title: str,
-    baseline: tuple[str, float] | None = None,
+    baseline: float | None = None,
 ) -> go.Figure:
-    """One line per group (name -> x, y in the units of the titles); `baseline` is a named horizontal line."""
+    """One line per group (name -> x, y in the units of the titles); `baseline` is a height to mark."""
     chart = go.Figure()
     for (name, (xs, ys)), color, symbol in zip(
         groups.items(), itertools.cycle(_LINES), itertools.cycle(_MARKERS), strict=False
@@ -42,8 +42,7 @@ def lines(
             hovertemplate=f"%{{x}}<br>%{{y:,.4g}}<extra>{name}</extra>",
         )
     if baseline is not None:
-        name, height = baseline
-        chart.add_hline(y=height, line={"color": CEILING, "dash": "dot"}, annotation_text=f"baseline: {name}")
+        chart.add_hline(y=baseline, line={"color": CEILING, "dash": "dot"}, annotation_text="baseline")
     _scale(chart.update_xaxes, [x for xs, _ in groups.values() for x in xs], x_title)
     _scale(chart.update_yaxes, [y for _, ys in groups.values() for y in ys], y_title)
     chart.update_layout(

@@ -56,7 +56,7 @@ def _lines(asked: Asked, found: list[Row], base: Row | None) -> None:
         views.axis_title(asked.plan.axes[0].key),
         asked.metric.label,
         headlines.lines(asked.plan, found, asked.metric),
-        (baseline.words(), height) if height is not None else None,
+        height,
     )
     st.plotly_chart(chart, key="sweep_lines", config=style.TOOLBAR)
 

@@ -45,12 +45,6 @@ def record(estimator: str) -> Record | None:
     return None if found is None else found.records.get(estimator)
 
 
-def words() -> str:
-    """The pinned experiment in words."""
-    found = pinned()
-    return "" if found is None else found.words()
-
-
 def pin_button(recipe: Recipe, records: Sequence[Record]) -> None:
     """Pins what the page shows."""
     st.button(

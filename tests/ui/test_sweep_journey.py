@@ -40,7 +40,7 @@ def test_the_baseline_travels_in_the_link(open_page):
     page.wait_for_url("**baseline=**")
     page.get_by_role("link", name="Sweep").click()
     page.get_by_text("Baseline: Llama 3 8B, 1,024 tokens").wait_for()
-    page.get_by_text("baseline: Llama 3 8B").first.wait_for()
+    page.locator(".annotation-text", has_text="baseline").first.wait_for(timeout=20_000)
     other = open_page(page.url.split("/", 3)[3])
     other.get_by_text("Baseline: Llama 3 8B, 1,024 tokens").wait_for()
     screenshot(other, "sweep-baseline-1280")

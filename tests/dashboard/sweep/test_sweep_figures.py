@@ -12,7 +12,7 @@ ROWS = evaluate.instant(MADE, "simfa-python")
 def test_lines_leave_out_impossible_points():
     groups = views.groups(MADE, ROWS, METRIC)
     assert list(groups) == ["l2.effective_bytes 25 MiB", "l2.effective_bytes 50 MiB"], "60 MiB exceed the L2"
-    chart = figures.lines(groups, views.axis_title("seq"), METRIC.label, "title", ("it", 1.0))
+    chart = figures.lines(groups, views.axis_title("seq"), METRIC.label, "title", 1.0)
     assert chart.layout.xaxis.title.text == "seq (tokens)" and chart.layout.xaxis.type == "log"
     assert chart.layout.yaxis.title.text == "DRAM traffic (GB)"
     assert list(chart.data[0].x) == [4096, 65536]
