@@ -1,5 +1,6 @@
 """Side by side: records of several estimators, the table people read, and why the answers differ."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -79,7 +80,7 @@ def table(
 
 def difference(value: float | None, base: float | None) -> str:
     """`+12.3 %` of `value` against `base`, from tenfold on `x 60.7`; nothing where equal, absent or zero."""
-    if value is None or not base or value == base:
+    if value is None or not base or math.isclose(value, base):
         return ""
     ratio = value / base
     return f"x {digits(ratio)}" if ratio >= 10 else f"{(ratio - 1) * 100:+.1f} %"

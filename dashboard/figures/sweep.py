@@ -43,7 +43,7 @@ def lines(
         )
     if baseline is not None:
         chart.add_hline(y=baseline, line={"color": CEILING, "dash": "dot"}, annotation_text="baseline")
-    _scale(chart.update_xaxes, [x for xs, _ in groups.values() for x in xs], x_title)
+    _scale(chart.update_xaxes, [x for xs, _ in groups.values() for x in xs], x_title, swept=True)
     _scale(chart.update_yaxes, [y for _, ys in groups.values() for y in ys], y_title)
     chart.update_layout(
         legend={"orientation": "h", "y": -0.22, "x": 0, "yanchor": "top"}, showlegend=len(groups) > 1
@@ -128,13 +128,13 @@ def tornado(
     return finish(chart, title, max(280, 140 + 44 * len(bars)))
 
 
-def _scale(update: Any, values: Values, title: str) -> None:
-    """Logarithmic where positive numbers span a decade or more, with every value marked if they are few."""
+def _scale(update: Any, values: Values, title: str, swept: bool = False) -> None:
+    """Logarithmic where positive numbers span a decade or more; every swept value has its tick if they are few."""
     numbers = [value for value in values if isinstance(value, (int, float))]
     wide = bool(numbers) and min(numbers) > 0 and max(numbers) / min(numbers) >= _DECADE
     update(title=title, type="log" if wide else None)
     distinct = sorted(set(numbers))
-    if len(distinct) <= _TICKS and len(distinct) < len(numbers):  # swept values, not answers: each gets its tick
+    if swept and 0 < len(distinct) <= _TICKS:
         update(
             tickvals=distinct, ticktext=[f"{value:,.4g}" if value < 1e4 else f"{value:,.0f}" for value in distinct]
         )

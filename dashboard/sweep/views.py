@@ -64,7 +64,7 @@ def pareto(
     done = [row for row in rows if row["state"] == DONE]
     front = analysis.front(done, _cost(first), _cost(second))
     points = [(_value(row, first), _value(row, second), label(plan, row)) for row in done]
-    return points, front, (_title(first), _title(second))
+    return points, front, (title(first), title(second))
 
 
 def label(plan: Plan, row: Row) -> str:
@@ -110,6 +110,7 @@ def _value(row: Row, key: str) -> Any:
     return analysis.value(row, metric) if metric else scaled(key, row[key])
 
 
-def _title(key: str) -> str:
+def title(key: str) -> str:
+    """The title of a metric or of a swept parameter, with unit."""
     metric = analysis.METRICS.get(key)
     return metric.label if metric else axis_title(key)

@@ -44,10 +44,11 @@ def page() -> None:
         pinned = baseline.pinned()
         bases = against(answers, reference, pinned)
         baseline.pin_button(current(), answers)
-        _downloads(experiment, answers)
     with cards:
         _cards(experiment, answers, bases, reference, why_not)
     st.table(compare.table(answers, reference, bases))
+    with st.container(horizontal=True):
+        _downloads(experiment, answers)
     for sentence in compare.reasons(answers):
         st.markdown(f"- {sentence}")
     _charts(experiment, answers, bases if reference == BASELINE else None)

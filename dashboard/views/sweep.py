@@ -21,7 +21,7 @@ def page() -> None:
     experiment = sidebar(list(ESTIMATORS))
     if experiment is None:
         return
-    st.markdown(f"#### Around {experiment.words()}")
+    st.markdown(f"#### {experiment.words()}")
     asked = controls(current())
     if asked is None:
         return
@@ -80,8 +80,12 @@ def _heat(asked: Asked, found: list[Row]) -> None:
 def _pareto(asked: Asked, found: list[Row]) -> None:
     options = [*analysis.METRICS, *headlines.numeric_axes(asked.plan, found)]
     left, right = st.columns(2)
-    first = left.selectbox("Horizontal", options, options.index("latency_us"), key="pareto_x")
-    second = right.selectbox("Vertical", options, options.index("dram_bytes"), key="pareto_y")
+    first = left.selectbox(
+        "Horizontal", options, options.index("latency_us"), key="pareto_x", format_func=views.title
+    )
+    second = right.selectbox(
+        "Vertical", options, options.index("dram_bytes"), key="pareto_y", format_func=views.title
+    )
     points, front, titles = views.pareto(asked.plan, found, str(first), str(second))
     title = f"{len(front)} of {len(points)} points are beaten in neither quantity"
     st.plotly_chart(figures.pareto(points, front, titles, title), key="sweep_pareto", config=style.TOOLBAR)
