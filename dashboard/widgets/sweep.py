@@ -17,6 +17,10 @@ from dashboard.widgets.experiment import start
 from presets.errors import PresetError
 
 _MODES = {plan.GRID: "Grid", plan.LIST: "List", plan.SENSITIVITY: "Sensitivities"}
+_MODES_HELP = (
+    "Grid: every combination. List: first values together, then second ones. Sensitivities: one preset value at a "
+    "time, lower and higher."
+)
 
 
 @dataclass(frozen=True)
@@ -31,52 +35,33 @@ class Asked:
 def controls(recipe: Recipe) -> Asked | None:
     """The sweep that the controls describe; None after saying what is wrong with it."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        modes = list(_MODES)
-        mode = st.selectbox(
-            "Points",
-            modes,
-            modes.index(_known("by", modes)),
-            key="by",
-            format_func=lambda name: _MODES[name],
-            help="Grid: every combination. List: first values together, then second ones. Sensitivities: one "
-            "preset value at a time, lower and higher.",
-            persist_state="session",
-            width=170,
+        mode = _choice("Points", "by", _MODES, 170, _MODES_HELP)
+        estimator = _choice(
+            "Estimator", "estimator", {name: entry.title for name, entry in ESTIMATORS.items()}, 250
         )
-        names = list(ESTIMATORS)
-        estimator = st.selectbox(
-            "Estimator",
-            names,
-            names.index(_known("estimator", names)),
-            key="estimator",
-            format_func=lambda name: ESTIMATORS[name].title,
-            persist_state="session",
-            width=250,
-        )
-        metrics = list(METRICS)
-        metric = st.selectbox(
-            "Quantity",
-            metrics,
-            metrics.index(_known("metric", metrics)),
-            key="metric",
-            format_func=lambda key: METRICS[key].label,
-            persist_state="session",
-            width=250,
-        )
+        metric = _choice("Quantity", "metric", {key: entry.label for key, entry in METRICS.items()}, 250)
     try:
-        if mode == plan.SENSITIVITY:
-            made = _sensitivity(recipe, str(estimator))
-        else:
-            made = plan.make(recipe, str(mode), _varied())
+        made = _sensitivity(recipe, estimator) if mode == plan.SENSITIVITY else plan.make(recipe, mode, _varied())
     except PresetError as error:
         st.error(f"This sweep cannot be run. {error}")
         return None
-    return Asked(made, str(estimator), METRICS[str(metric)])
+    return Asked(made, estimator, METRICS[metric])
 
 
-def _known(key: str, allowed: list[str]) -> str:
-    value = str(st.session_state.get(key) or start(key))
-    return value if value in allowed else allowed[0]
+def _choice(label: str, key: str, titles: dict[str, str], width: int, help_text: str | None = None) -> str:
+    names = list(titles)
+    first = names.index(start(key)) if start(key) in names else 0
+    shown = st.selectbox(
+        label,
+        names,
+        first,
+        key=key,
+        format_func=lambda name: titles[name],
+        help=help_text,
+        persist_state="session",
+        width=width,
+    )
+    return str(shown)
 
 
 def _varied() -> str:
