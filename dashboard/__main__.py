@@ -8,6 +8,7 @@ from pathlib import Path
 from dashboard import compare, export
 from dashboard.catalog import ESTIMATORS
 from dashboard.measured import command as measured
+from dashboard.sweep import command as sweep
 from presets.arguments import Parser, add_experiment_options, exit_with, experiments
 from presets.errors import PresetError
 
@@ -20,6 +21,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.set_defaults(run=_start_app)
     commands = parser.add_subparsers()
     _add_compare(commands.add_parser("compare", help="records of several estimators side by side"))
+    sweep.add_arguments(commands.add_parser("sweep", help="one estimator over up to three varied parameters"))
     reader = commands.add_parser("measured", help="read Nsight Compute, Nsight Systems and nvprof exports")
     measured.add_arguments(reader)
     reader.set_defaults(run=measured.run)

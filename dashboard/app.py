@@ -10,6 +10,7 @@ if str(ROOT) not in sys.path:  # streamlit puts only this file's folder on the p
 import streamlit as st  # noqa: E402
 
 from dashboard import state  # noqa: E402
+from dashboard.widgets import baseline  # noqa: E402
 
 st.set_page_config(page_title="Sim-FA", layout="wide", initial_sidebar_state="expanded")
 st.html("<style>.stMainBlockContainer { padding-top: 4.2rem; padding-bottom: 2rem; }</style>")
@@ -18,8 +19,11 @@ state.board()  # starts the worker processes while the first page is drawn
 PAGES = [
     st.Page("views/compare.py", title="Compare", default=True),
     st.Page("views/regimes.py", title="Regimes"),
+    st.Page("views/sweep.py", title="Sweep"),
     st.Page("views/measured.py", title="Measured"),
     st.Page("views/validation.py", title="Validation"),
     st.Page("views/presets.py", title="Presets"),
 ]
-st.navigation(PAGES, position="top").run()
+page = st.navigation(PAGES, position="top")
+baseline.banner()
+page.run()

@@ -1,6 +1,7 @@
 """Side by side: records of several estimators, the table people read, and why the answers differ."""
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -60,11 +61,18 @@ _SAID = {
 ABSENT = "–"
 
 
-def table(answers: Sequence[Record], reference: str | None) -> pd.DataFrame:
-    """The comparison people read: a row per quantity, a column per estimator, differences to `reference`."""
+def table(
+    answers: Sequence[Record], reference: str | None, bases: Mapping[str, Record | None] | None = None
+) -> pd.DataFrame:
+    """The comparison people read: a row per quantity, a column per estimator, differences to `reference`.
+
+    `bases`, where given, names for each estimator the record that it is compared with in place of the reference.
+    """
     base = next((record for record in answers if record["estimator"] == reference), None)
+    against = {record["estimator"]: base for record in answers} if bases is None else bases
     columns = {
-        ESTIMATORS[record["estimator"]].title: [_cell(row, record, base) for row in ROWS] for record in answers
+        ESTIMATORS[record["estimator"]].title: [_cell(row, record, against[record["estimator"]]) for row in ROWS]
+        for record in answers
     }
     titles = [f"{title} ({unit})" if unit else title for title, _, unit, _ in ROWS]
     return pd.DataFrame(columns, index=pd.Index(titles, name="Quantity"))
@@ -72,7 +80,7 @@ def table(answers: Sequence[Record], reference: str | None) -> pd.DataFrame:
 
 def difference(value: float | None, base: float | None) -> str:
     """`+12.3 %` of `value` against `base`, from tenfold on `x 60.7`; nothing where equal, absent or zero."""
-    if value is None or not base or value == base:
+    if value is None or not base or math.isclose(value, base):
         return ""
     ratio = value / base
     return f"x {digits(ratio)}" if ratio >= 10 else f"{(ratio - 1) * 100:+.1f} %"

@@ -2,7 +2,8 @@
 
 A job is named by the key of its answer, so two sessions that ask the same thing share one run. A worker reports
 progress by rewriting a small file and looks for a cancel mark beside it; it hands every outcome back as a value.
-If the worker process dies the job is started once more, then reported.
+If the worker process dies the job is started once more, then reported. Answers are kept on disk
+(`dashboard.answers`) and found there again, by this process or another one.
 """
 
 import contextlib
@@ -13,13 +14,14 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from joblib import Parallel, delayed
 from joblib.externals.loky.process_executor import BrokenProcessPool
 
-from dashboard import spans
+from dashboard import answers, spans
 from presets.errors import NotModelled
 from presets.experiment import Experiment
 
@@ -29,11 +31,15 @@ KEPT_ANSWERS = 64
 SHOWN_SPANS = 40_000  # what a browser still moves fluently; `python -m simfa run --timeline` keeps more
 WORKERS = 2  # joblib runs a single worker inside the calling process, so never fewer than two
 IDLE_WORKER_TIMEOUT_S = 3600
+PARENT_CHECK_S = 1.0
 
 
 @dataclass
 class Job:
-    """One simulation asked for: its state, and once done its answer (record, timeline as a table)."""
+    """One simulation asked for: its state, and once done its answer (record, timeline as a table).
+
+    `kept` says that the answer was found on disk; `remark` what happened to a file there.
+    """
 
     key: str
     experiment: Experiment
@@ -46,6 +52,8 @@ class Job:
     started_at: float = 0.0
     ended_at: float = 0.0
     answer: dict[str, Any] | None = None
+    remark: str = ""
+    kept: bool = False
 
     @property
     def active(self) -> bool:
@@ -83,6 +91,7 @@ class JobBoard:
         self._root = tempfile.TemporaryDirectory(prefix="sim-fa-jobs-")
         self._jobs: OrderedDict[str, Job] = OrderedDict()
         self._waiting: deque[Job] = deque()
+        self._remarks: dict[str, str] = {}
         self._changed = threading.Condition()
         self.preparing = True
         threading.Thread(target=self._serve, name="simulation-queue", daemon=True).start()
@@ -92,14 +101,30 @@ class JobBoard:
         with self._changed:
             return self._jobs.get(key)
 
+    def recall(self, key: str, experiment: Experiment, timeline_sm: int) -> Job | None:
+        """The job of that key, here or, as one that is done, from the answers kept on disk."""
+        job = self.get(key)
+        if job is not None:
+            return job
+        answer, remark = answers.look_up(answers.name_of(experiment, timeline_sm))
+        if remark:
+            self._remarks[key] = remark
+        if answer is None or "timeline" not in answer:
+            return None
+        found = Job(key, experiment, timeline_sm, Path(self._root.name), DONE, answer=answer, kept=True)
+        with self._changed:
+            self._forget_old()
+            return self._jobs.setdefault(key, found)
+
     def submit(self, key: str, experiment: Experiment, timeline_sm: int, session: str) -> Job:
         """Ask for a simulation; a session's own waiting jobs that nobody else wants are dropped."""
+        self.recall(key, experiment, timeline_sm)
         with self._changed:
             self._drop_waiting(session, keep=key)
             job = self._jobs.get(key)
             if job is None or job.state in (FAILED, CANCELLED):
                 folder = Path(tempfile.mkdtemp(dir=self._root.name))
-                job = Job(key, experiment, timeline_sm, folder)
+                job = Job(key, experiment, timeline_sm, folder, remark=self._remarks.pop(key, ""))
                 self._jobs[key] = job
                 self._waiting.append(job)
                 self._forget_old()
@@ -139,7 +164,7 @@ class JobBoard:
 
     def _serve(self) -> None:
         with contextlib.suppress(Exception):  # a job will meet the same trouble and report it
-            _in_worker(prepare)
+            in_worker(prepare)
         self.preparing = False
         while True:
             with self._changed:
@@ -154,13 +179,15 @@ class JobBoard:
         for job.attempt in range(1, ATTEMPTS + 1):
             (job.folder / "share").unlink(missing_ok=True)
             try:
-                state, outcome = _in_worker(work, job.experiment, job.timeline_sm, job.folder)
+                state, outcome = in_worker(work, job.experiment, job.timeline_sm, job.folder)
             except BrokenProcessPool:
                 job.message = f"The worker process {job.worker_pid or ''} of this simulation was killed."
                 continue
             except Exception as error:  # the queue must live on whatever a job does
                 state, outcome = FAILED, f"The simulation could not be started: {error}"
-            job.answer = outcome if state == DONE else None
+            if state == DONE:
+                job.answer = outcome
+                job.remark += answers.keep(answers.name_of(job.experiment, job.timeline_sm), outcome)
             job.message = "" if state == DONE else str(outcome)
             job.state = state
             return
@@ -170,9 +197,18 @@ class JobBoard:
         job.state = FAILED
 
 
-def _in_worker(function: Callable[..., Any], *arguments: Any) -> Any:
+def in_worker(function: Callable[..., Any], *arguments: Any) -> Any:
     """`function(*arguments)` in a joblib worker process. Raises BrokenProcessPool if the process dies."""
-    return Parallel(n_jobs=WORKERS, idle_worker_timeout=IDLE_WORKER_TIMEOUT_S)([delayed(function)(*arguments)])[0]
+    workers = Parallel(
+        n_jobs=WORKERS, idle_worker_timeout=IDLE_WORKER_TIMEOUT_S, initializer=_starting(os.getpid())
+    )
+    return workers([delayed(function)(*arguments)])[0]
+
+
+@cache
+def _starting(pid: int) -> Callable[[], None]:
+    """How a worker starts: the same object each time, or joblib would start new workers for every job."""
+    return partial(leave_with_parent, pid)
 
 
 def prepare() -> None:
@@ -191,13 +227,13 @@ def work(experiment: Experiment, timeline_sm: int, folder: Path) -> tuple[str, A
     from presets.record import to_record
     from simfa import simulate, timeline
 
-    _write(folder / "pid", str(os.getpid()))
+    write(folder / "pid", str(os.getpid()))
     cancel = folder / "cancel"
     try:
         run = simulate.run(
             experiment,
             timeline_sm=timeline_sm,
-            progress=lambda share: _write(folder / "share", repr(share)),
+            progress=lambda share: write(folder / "share", repr(share)),
             should_stop=cancel.exists,
         )
     except simulate.Cancelled:
@@ -213,7 +249,21 @@ def work(experiment: Experiment, timeline_sm: int, folder: Path) -> tuple[str, A
     }
 
 
-def _write(path: Path, text: str) -> None:
+def leave_with_parent(parent_pid: int) -> None:
+    """As a worker process starts: let it end soon after the process that started it is gone, however that ended.
+
+    loky's workers wait for work on a pipe that their siblings hold open too, so they would outlive a killed server.
+    """
+
+    def watch() -> None:
+        while os.getppid() == parent_pid:
+            time.sleep(PARENT_CHECK_S)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="leave-with-parent", daemon=True).start()
+
+
+def write(path: Path, text: str) -> None:
     """Replace a file as a whole, so that a reader never sees half of it; a vanished folder is no error."""
     with contextlib.suppress(OSError):
         draft = path.with_suffix(".new")

@@ -7,6 +7,7 @@ import streamlit as st
 
 from dashboard import examples
 from dashboard.jobs import DONE, Job, JobBoard
+from dashboard.sweep.board import SweepBoard
 from presets.experiment import Experiment
 
 
@@ -14,6 +15,12 @@ from presets.experiment import Experiment
 def board() -> JobBoard:
     """The one queue of simulations of this server."""
     return JobBoard()
+
+
+@st.cache_resource(show_spinner=False)
+def sweeps() -> SweepBoard:
+    """The sweeps of this server."""
+    return SweepBoard()
 
 
 def session_id() -> str:

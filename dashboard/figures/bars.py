@@ -6,7 +6,7 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from dashboard.figures.style import finish
+from dashboard.figures.style import CEILING, finish
 
 # (subplot title with unit, [(record key, label, opacity)], scale)
 _PANELS: tuple[tuple[str, tuple[tuple[str, str, float], ...], float], ...] = (
@@ -20,8 +20,16 @@ _PANELS: tuple[tuple[str, tuple[tuple[str, str, float], ...], float], ...] = (
 )
 
 
-def figure(answers: Sequence[Mapping[str, Any]], names: Mapping[str, tuple[str, str]], title: str) -> go.Figure:
-    """Three panels of bars; `names` maps an estimator to its label and colour. Absent values leave a gap."""
+def figure(
+    answers: Sequence[Mapping[str, Any]],
+    names: Mapping[str, tuple[str, str]],
+    title: str,
+    bases: Mapping[str, Mapping[str, Any] | None] | None = None,
+) -> go.Figure:
+    """Three panels of bars; `names` maps an estimator to its label and colour. Absent values leave a gap.
+
+    `bases` are the records of a pinned baseline by estimator: lines across the bars, and the difference beside.
+    """
     panels = make_subplots(rows=1, cols=len(_PANELS), subplot_titles=[panel[0] for panel in _PANELS])
     labels = [names[record["estimator"]][0] for record in answers]
     colors = [names[record["estimator"]][1] for record in answers]
@@ -45,7 +53,32 @@ def figure(answers: Sequence[Mapping[str, Any]], names: Mapping[str, tuple[str, 
                 row=1,
                 col=column,
             )
+    if bases is not None:
+        _baseline(panels, answers, labels, bases)
     panels.update_layout(barmode="stack", bargap=0.35)
     panels.update_yaxes(rangemode="tozero")
     panels.update_annotations(font_size=13)
     return finish(panels, title, 300)
+
+
+def _baseline(
+    panels: go.Figure,
+    answers: Sequence[Mapping[str, Any]],
+    labels: Sequence[str],
+    bases: Mapping[str, Mapping[str, Any] | None],
+) -> None:
+    for column, (key, scale) in enumerate((("latency_us", 1.0), ("l2_bytes", 1e-6), ("dram_bytes", 1e-6)), start=1):
+        pairs = [(record[key], (bases[record["estimator"]] or {}).get(key)) for record in answers]
+        texts = [f"{100 * (now / then - 1):+.1f} %" if now is not None and then else "" for now, then in pairs]
+        panels.add_scatter(
+            x=labels,
+            y=[None if then is None else then * scale for _, then in pairs],
+            text=texts,
+            mode="markers+text",
+            textposition="top center",
+            marker={"symbol": "line-ew", "size": 34, "line": {"width": 3, "color": CEILING}},
+            hovertemplate="%{x}<br>baseline: %{y:,.4g} (%{text})<extra></extra>",
+            showlegend=False,
+            row=1,
+            col=column,
+        )

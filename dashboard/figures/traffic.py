@@ -53,6 +53,18 @@ def figure(
     return finish(chart, _title(points, first_unfit_tokens), 360)
 
 
+def add_baseline(chart: go.Figure, points: pd.DataFrame) -> None:
+    """The pinned baseline's SimFA-python curve as a grey dotted line."""
+    chart.add_scatter(
+        x=points["length"],
+        y=points["simfa_python"] / 1e9,
+        name="SimFA-python, baseline",
+        mode="lines",
+        line={"color": CEILING, "width": 2, "dash": "dot"},
+        hovertemplate="%{x:,} tokens<br>%{y:.4g} GB<extra>baseline</extra>",
+    )
+
+
 def _mark_boundary(chart: go.Figure, boundary: int, shortest: int, longest: int) -> None:
     if boundary >= longest:
         return

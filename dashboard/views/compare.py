@@ -4,12 +4,15 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import compare, export, state, traffic
+from dashboard import compare, state, traffic
+from dashboard.baseline import NAME as BASELINE
+from dashboard.baseline import against
 from dashboard.catalog import ESTIMATORS, record_of
 from dashboard.figures import bars, gantt, style
 from dashboard.figures import traffic as traffic_figure
-from dashboard.widgets import url
-from dashboard.widgets.experiment import DEFAULTS, sidebar, start
+from dashboard.widgets import baseline, url
+from dashboard.widgets.downloads import downloads
+from dashboard.widgets.experiment import DEFAULTS, current, sidebar, start
 from dashboard.widgets.simulation import TIMELINE_SM, simulation
 from dashboard.widgets.why import why
 from presets.experiment import Experiment
@@ -38,13 +41,17 @@ def page() -> None:
         answers = _answers(experiment, given, why_not, peer, launch)
         with first:
             reference = _reference(answers)
-        _downloads(experiment, answers)
+        pinned = baseline.pinned()
+        bases = against(answers, reference, pinned)
+        baseline.pin_button(current(), answers)
     with cards:
-        _cards(experiment, answers, reference, why_not)
-    st.table(compare.table(answers, reference))
+        _cards(experiment, answers, bases, reference, why_not)
+    st.table(compare.table(answers, reference, bases))
+    with st.container(horizontal=True):
+        _downloads(experiment, answers)
     for sentence in compare.reasons(answers):
         st.markdown(f"- {sentence}")
-    _charts(experiment, answers)
+    _charts(experiment, answers, bases if reference == BASELINE else None)
     _pipeline(experiment, given, why_not)
 
 
@@ -65,13 +72,15 @@ def _answers(
 
 def _reference(answers: list[compare.Record]) -> str:
     shown = [record["estimator"] for record in answers]
-    index = shown.index(start("reference")) if start("reference") in shown else 0
+    pinned = baseline.pinned() is not None
+    shown = [BASELINE, *shown] if pinned else shown
+    index = 0 if pinned else shown.index(start("reference")) if start("reference") in shown else 0
     chosen = st.selectbox(
         "Differences to",
         shown,
         index,
-        key="reference",
-        format_func=lambda name: NAMES[name][0],
+        key="reference_pinned" if pinned else "reference",
+        format_func=lambda name: "Baseline" if name == BASELINE else NAMES[name][0],
         persist_state="session",
     )
     return str(chosen)
@@ -79,24 +88,26 @@ def _reference(answers: list[compare.Record]) -> str:
 
 def _downloads(experiment: Experiment, answers: list[compare.Record]) -> None:
     name = f"compare_{experiment.llm.name or 'bare'}_{experiment.gpu.name}_{experiment.workload.seq_q}"
-    csv, json = export.to_csv(answers), export.to_json(answers)
-    st.download_button("Download CSV", csv, f"{name}.csv", "text/csv", on_click="ignore")
-    st.download_button("Download JSON", json, f"{name}.json", "application/json", on_click="ignore")
+    downloads(name, answers)
 
 
-def _cards(experiment: Experiment, answers: list[compare.Record], reference: str, why_not: str) -> None:
-    base = next(record for record in answers if record["estimator"] == reference)
+def _cards(
+    experiment: Experiment,
+    answers: list[compare.Record],
+    bases: dict[str, compare.Record | None],
+    reference: str,
+    why_not: str,
+) -> None:
+    title = "the baseline" if reference == BASELINE else ESTIMATORS[reference].title
     for column, record in zip(st.columns(len(answers)), answers, strict=True):
         estimator = ESTIMATORS[record["estimator"]]
-        latency = record["latency_us"]
-        change = compare.difference(latency, base["latency_us"]) if record is not base else ""
+        latency, base = record["latency_us"], bases[record["estimator"]]
+        change = compare.difference(latency, base["latency_us"]) if base is not None else ""
         card = column.container(border=True, height="stretch", vertical_alignment="distribute")
         card.metric(
             f":{estimator.accent}[**{estimator.title}**]",
             compare.ABSENT if latency is None else f"{compare.digits(latency)} µs",
-            delta=f"{change} to {ESTIMATORS[reference].title}"
-            if change
-            else (why_not if latency is None else None),
+            delta=f"{change} to {title}" if change else (why_not if latency is None else None),
             delta_color="off",
             delta_arrow="off",
             help=estimator.about,
@@ -105,13 +116,19 @@ def _cards(experiment: Experiment, answers: list[compare.Record], reference: str
             why(experiment, estimator.name, "compare", first="latency_us")
 
 
-def _charts(experiment: Experiment, answers: list[compare.Record]) -> None:
-    st.plotly_chart(bars.figure(answers, SHORT, _bars_title(answers)), key="bars", config=style.TOOLBAR)
+def _charts(
+    experiment: Experiment, answers: list[compare.Record], bases: dict[str, compare.Record | None] | None
+) -> None:
+    chart = bars.figure(answers, SHORT, _bars_title(answers), bases)
+    st.plotly_chart(chart, key="bars", config=style.TOOLBAR)
     curve = traffic.curve(experiment)
     run = next(record for record in answers if record["estimator"] == "sim-fa")
     point = None if run["dram_bytes"] is None else (experiment.workload.seq_kv, run["dram_bytes"])
     axis = "Sequence length L = S (tokens)" if curve.sweeps_query else "K/V length S (tokens)"
     chart = traffic_figure.figure(curve.points, curve.first_unfit_tokens, NAMES, point, axis)
+    pinned = baseline.pinned() if bases is not None else None
+    if pinned is not None:
+        traffic_figure.add_baseline(chart, traffic.curve(pinned.experiment).points)
     st.plotly_chart(chart, key="traffic", config=style.TOOLBAR)
     st.caption(
         f"Effective L2 {experiment.gpu.l2.effective_bytes / 2**20:g} MiB "

@@ -5,6 +5,7 @@ import streamlit as st
 from dashboard import assumptions
 from dashboard.catalog import ESTIMATORS
 from dashboard.widgets import url
+from dashboard.widgets.downloads import downloads
 from dashboard.widgets.experiment import DEFAULTS, sidebar
 
 
@@ -21,7 +22,8 @@ def page() -> None:
     labels = list(dict.fromkeys(values["Label"]))
     chosen = st.pills("Show", labels, selection_mode="multi", default=labels, label_visibility="collapsed")
     st.dataframe(values[values["Label"].isin(chosen)], hide_index=True, height=640)
-    st.download_button("Download CSV", values.to_csv(index=False), "presets.csv", "text/csv", on_click="ignore")
+    with st.container(horizontal=True):
+        downloads("presets", values.to_dict("records"))
     for spec in (experiment.gpu, experiment.kernel, experiment.llm):
         if spec.note:
             st.caption(f"{spec.title}: {spec.note}")

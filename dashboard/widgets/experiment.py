@@ -1,65 +1,60 @@
 """The sidebar: one experiment, the same on every page, kept in the URL."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
 
-from dashboard.widgets import url
+from dashboard import recipe
+from dashboard.recipe import BARE, OWN, Recipe
+from dashboard.widgets import url, whatif
 from presets import loader
-from presets.arguments import bare_shape, build, parse_settings
 from presets.errors import PresetError
-from presets.experiment import DTYPES, MAX_LENGTH, Experiment
+from presets.experiment import Experiment
 from presets.specs import GpuSpec, KernelSpec, LlmSpec
 
-BARE = "bare"
-OWN = "auto"
-DEFAULTS: dict[str, url.Value] = {
-    "llm": "llama3-8b",
-    "heads_q": 16,
-    "heads_kv": 16,
-    "head_dim": 128,
-    "seq": 4096,
-    "split": False,
-    "seq_kv": 4096,
-    "batch": 1,
-    "dtype": "fp16",
-    "causal": False,
-    "tp": 1,
-    "gpu": "h800",
-    "kernel": OWN,
-    "set": "",
+GRID_EXAMPLE = "seq=1024..131072*2\nl2.effective_bytes=12.5MiB,25MiB,50MiB"
+DEFAULTS: dict[str, url.Value] = recipe.DEFAULTS | {
     "reference": "simfa-python",
     "peer": False,
     "launch": False,
+    "baseline": "",
+    "vary": GRID_EXAMPLE,
+    "by": "grid",
+    "keys": "",
+    "change": 10,
+    "estimator": "simfa-python",
+    "metric": "dram_bytes",
 }
-_LARGEST = {
-    "heads_q": 4096,
-    "heads_kv": 4096,
-    "head_dim": 1024,
-    "seq": MAX_LENGTH,
-    "seq_kv": MAX_LENGTH,
-    "batch": 65_536,
-    "tp": 1024,
-}
+_LARGEST = recipe.LARGEST
 _KEPT: dict[str, Any] = {"persist_state": "session"}  # what is set outlives a visit to another page
 _POWERS = [2**n for n in range(9, 18)]
 
 
 def sidebar(references: list[str]) -> Experiment | None:
     """The experiment the controls describe; None after saying on the page what is wrong with it."""
-    gpus, kernels, llms = (loader.names(kind) for kind in (GpuSpec, KernelSpec, LlmSpec))
-    choices = {"llm": [*llms, BARE], "gpu": gpus, "kernel": [OWN, *kernels], "dtype": list(DTYPES)}
-    url.initial(DEFAULTS, choices | {"reference": references}, _LARGEST)
+    choices = recipe.choices() | {"reference": references}
+    url.initial(DEFAULTS, choices)
     try:
         with st.sidebar:
-            llm = _model(choices["llm"])
-            workload = _workload(choices["dtype"])
-            gpu, kernel = _hardware(gpus, kernels)
-            return build(llm, gpu, kernel, _what_if(), **workload)
+            asked = Recipe(
+                **_model(choices["llm"]),
+                **_workload(choices["dtype"]),
+                **_hardware(choices["gpu"], choices["kernel"]),
+            )
+            asked = replace(asked, set=_what_if(asked))
+        st.session_state["recipe"] = asked
+        return asked.experiment()
     except PresetError as error:
         st.error(f"This experiment cannot be run. {error}")
         return None
+
+
+def current() -> Recipe:
+    """What the sidebar of this page says, unresolved; to be called after it was drawn."""
+    asked: Recipe = st.session_state["recipe"]
+    return asked
 
 
 def start(key: str) -> Any:
@@ -84,11 +79,11 @@ def _switch(label: str, key: str, help_text: str) -> bool:
     return st.toggle(label, start(key), key=key, help=help_text, **_KEPT)
 
 
-def _model(names: list[str]) -> LlmSpec:
+def _model(names: list[str]) -> dict[str, Any]:
     titles = {name: "Bare shape" if name == BARE else loader.load(LlmSpec, name).title for name in names}
     chosen = _choice("Model", "llm", titles, "Attention heads of the model (Table 6 of the paper), or your own.")
     if chosen != BARE:
-        return loader.load(LlmSpec, chosen)
+        return {"llm": chosen}
     left, middle, right = st.columns(3)
     with left:
         heads_q = _whole("Q heads", "heads_q")
@@ -96,14 +91,13 @@ def _model(names: list[str]) -> LlmSpec:
         heads_kv = _whole("KV heads", "heads_kv")
     with right:
         head_dim = _whole("Head dim", "head_dim")
-    return bare_shape(heads_q, heads_kv, head_dim)
+    return {"llm": chosen, "heads_q": heads_q, "heads_kv": heads_kv, "head_dim": head_dim}
 
 
-def _workload(dtypes: list[str]) -> dict[str, object]:
+def _workload(dtypes: list[str]) -> dict[str, Any]:
     length = _length()
-    seq_kv = length
-    if _switch("K/V length differs", "split", "L != S: chunked prefill or decode."):
-        seq_kv = _whole("K/V length S (tokens)", "seq_kv")
+    split = _switch("K/V length differs", "split", "L != S: chunked prefill or decode.")
+    seq_kv = _whole("K/V length S (tokens)", "seq_kv") if split else length
     left, right = st.columns(2)
     with left:
         batch = _whole("Batch", "batch")
@@ -112,12 +106,13 @@ def _workload(dtypes: list[str]) -> dict[str, object]:
     causal = _switch("Causal mask", "causal", "Aligned bottom-right; exact tile counts.")
     ways = _whole("Tensor parallel (GPUs)", "tp", "Divides query and KV heads.")
     return {
-        "batch": batch,
-        "seq_q": length,
+        "seq": length,
+        "split": split,
         "seq_kv": seq_kv,
-        "causal": causal,
+        "batch": batch,
         "dtype": dtype,
-        "tensor_parallel": ways,
+        "causal": causal,
+        "tp": ways,
     }
 
 
@@ -138,23 +133,24 @@ def _length() -> int:
     return exact
 
 
-def _hardware(gpus: list[str], kernels: list[str]) -> tuple[GpuSpec, KernelSpec]:
+def _hardware(gpus: list[str], kernels: list[str]) -> dict[str, Any]:
     gpu_specs = {name: loader.load(GpuSpec, name) for name in gpus}
-    kernel_specs = {name: loader.load(KernelSpec, name) for name in kernels}
-    gpu = gpu_specs[_choice("GPU", "gpu", {name: spec.title for name, spec in gpu_specs.items()})]
-    titles = {OWN: f"Default: {gpu.default_kernel}"} | {name: spec.title for name, spec in kernel_specs.items()}
-    chosen = _choice("Kernel", "kernel", titles)
-    return gpu, kernel_specs[gpu.default_kernel if chosen == OWN else chosen]
+    gpu = _choice("GPU", "gpu", {name: spec.title for name, spec in gpu_specs.items()})
+    own = gpu_specs[gpu].default_kernel
+    titles = {name: f"Default: {own}" if name == OWN else loader.load(KernelSpec, name).title for name in kernels}
+    return {"gpu": gpu, "kernel": _choice("Kernel", "kernel", titles)}
 
 
-def _what_if() -> dict[str, str]:
+def _what_if(asked: Recipe) -> str:
+    """The changed preset values as text; rows to edit them stand above it."""
     with st.expander("What if", expanded=bool(start("set"))):
+        whatif.rows(asked, str(st.session_state.get("set", start("set"))))
         text = st.text_area(
-            "Changed preset values",
+            "As text, one KEY=VALUE a line",
             start("set"),
             key="set",
             placeholder="l2.bytes=100MiB\ntma.inflight_lines=128",
-            help="One KEY=VALUE per line, as --set on the command line.",
+            help="As --set on the command line; paste here what somebody sent you.",
             **_KEPT,
         )
-    return parse_settings([line for line in (text or "").splitlines() if line.strip()])
+    return text or ""

@@ -32,23 +32,25 @@ def _simulation(experiment: Experiment) -> tuple[dict[str, Any] | None, str]:
         return None, str(reason)
     key = coverage.answer_key(experiment, 0, TIMELINE_SM)
     board = state.board()
-    job = board.get(key)
+    job = board.recall(key, experiment, TIMELINE_SM)
     given = state.answer(key, job)
     if given is not None:
         state.remember(experiment, given)
-        st.caption(_simulated(given["record"], stored=job is None))
+        st.caption(_simulated(given["record"], job))
         return given, ""
     if job is None and coverage.line_requests(experiment) <= AUTOMATIC_LINES:
         job = board.submit(key, experiment, TIMELINE_SM, state.session_id())
     return None, _control(experiment, key, job)
 
 
-def _simulated(record: dict[str, Any], stored: bool) -> str:
+def _simulated(record: dict[str, Any], job: Job | None) -> str:
     lines, seconds = record["line_requests"] / 1e6, record["wall_s"]
-    how = "Worked example, stored with this version of the simulator" if stored else "Simulated"
+    how = "Worked example, stored with this version of the simulator" if job is None else "Simulated"
+    kept = ". Kept on disk from an earlier run" if job is not None and job.kept else ""
+    remark = f" {job.remark}" if job is not None and job.remark else ""
     return (
         f"{how}: {record['cycles']:,} cycles, {lines:,.1f} million line requests in {seconds:.2f} s "
-        f"({lines / seconds:,.0f} million/s on one core)."
+        f"({lines / seconds:,.0f} million/s on one core){kept}.{remark}"
     )
 
 

@@ -9,13 +9,12 @@ from typing import Any
 
 import streamlit as st
 
-Value = str | int | bool
+from dashboard.recipe import Value, from_url, in_url
+
 _KEY = "initial"
 
 
-def initial(
-    defaults: Mapping[str, Value], choices: Mapping[str, list[str]], largest: Mapping[str, int]
-) -> dict[str, Any]:
+def initial(defaults: Mapping[str, Value], choices: Mapping[str, list[str]]) -> dict[str, Any]:
     """What each widget starts with in this session: the URL's value as it was opened, or the default.
 
     Widgets take it as their own default. Writing it into their state instead would race with the browser, which
@@ -24,7 +23,7 @@ def initial(
     if _KEY not in st.session_state:
         given = {key: st.query_params[key] for key in defaults if key in st.query_params}
         st.session_state[_KEY] = {
-            key: _parse(given[key], key, default, choices, largest) if key in given else default
+            key: from_url(given[key], key, default, choices) if key in given else default
             for key, default in defaults.items()
         }
     kept: dict[str, Any] = st.session_state[_KEY]
@@ -36,18 +35,6 @@ def publish(defaults: Mapping[str, Value], own: Mapping[str, Value] | None = Non
     values = {key: st.session_state.get(key, default) for key, default in defaults.items()}
     changed = {key: value for key, value in values.items() if value != defaults[key]}
     changed |= own or {}
-    wanted = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in changed.items()}
+    wanted = {key: in_url(value) for key, value in changed.items()}
     if dict(st.query_params) != wanted:
         st.query_params.from_dict(wanted)
-
-
-def _parse(
-    given: str, key: str, default: Value, choices: Mapping[str, list[str]], largest: Mapping[str, int]
-) -> Value:
-    if isinstance(default, bool):
-        return given.lower() in ("true", "1", "yes")
-    if isinstance(default, int):
-        return int(given) if given.isascii() and given.isdigit() and 1 <= int(given) <= largest[key] else default
-    if key in choices and given not in choices[key]:
-        return default
-    return given[:2000]

@@ -6,6 +6,7 @@ built-in programs check each other. Timestamps only have an order.
 
 import numpy as np
 
+from presets.errors import NotModelled
 from presets.experiment import Experiment
 from simfa import launch, tiles
 from simfa.kernel_log.format import DTYPES, ENTRY, EVENTS, TENSORS, WARPS_PER_WARPGROUP, encode
@@ -43,7 +44,12 @@ def consumer_events(tiles: int, k_stages: int, v_stages: int) -> list[Event]:
 
 
 def generate(experiment: Experiment, entries_per_warp: int = 0) -> bytes:
-    """The log of an experiment's launch; 0 entries per warp: as many as it takes, and one."""
+    """The log of an experiment's launch; 0 entries per warp: as many as it takes, and one.
+
+    Raises NotModelled for multicast.
+    """
+    if launch.multicasts(experiment):
+        raise NotModelled("pipeline.multicast: Table 4 has no event that tells a share of a tile from a whole one")
     pipeline = experiment.kernel.pipeline
     stages = (pipeline.k_stages, pipeline.v_stages)
     counts = [int(count) for count in tiles.kv_tiles(experiment)]

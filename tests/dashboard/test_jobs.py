@@ -2,14 +2,19 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
-from dashboard.jobs import CANCELLED, DONE, FAILED, QUEUED, RUNNING, Job, JobBoard
+from dashboard import settings
+from dashboard.jobs import CANCELLED, DONE, FAILED, QUEUED, RUNNING, WORKERS, Job, JobBoard
 from presets.arguments import build
 
-PATIENCE_S = 180
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE_S = 120
 
 
 def wait_for(condition, what):
@@ -31,9 +36,9 @@ def board():
     return board
 
 
-def long_run(make_experiment):
-    """Some 70 million line requests: long enough to act on while it runs."""
-    return make_experiment("llama3.1-405b", seq=4096)
+def long_run(make_experiment, seq=4096):
+    """Some 70 million line requests: long enough to act on while it runs. One that ends is kept: vary `seq`."""
+    return make_experiment("llama3.1-405b", seq=seq)
 
 
 def test_a_job_gives_the_same_numbers_as_a_direct_run(board, make_experiment):
@@ -72,7 +77,7 @@ def test_progress_grows_and_a_cancel_takes_hold_at_once(board, make_experiment):
 def test_waiting_jobs_have_a_position_and_a_sessions_outdated_wish_is_dropped(board, make_experiment):
     running = board.submit("running", long_run(make_experiment), 0, "a")
     wait_for(lambda: running.state == RUNNING, "the start")
-    outdated = board.submit("outdated", make_experiment(seq=256), 0, "b")
+    outdated = board.submit("outdated", make_experiment(seq=288), 0, "b")
     other = board.submit("other", make_experiment(seq=384), 0, "c")
     assert outdated.state == QUEUED
     assert (board.position("outdated"), board.position("other"), board.position("running")) == (1, 2, 0)
@@ -91,7 +96,7 @@ def test_a_killed_worker_is_replaced_and_the_run_started_again(board, make_exper
 
 
 def test_a_worker_killed_twice_is_reported_and_the_queue_lives_on(board, make_experiment):
-    job = board.submit("killed twice", long_run(make_experiment), 0, "a")
+    job = board.submit("killed twice", long_run(make_experiment, seq=4224), 0, "a")
     for attempt in (1, 2):
         wait_for(lambda attempt=attempt: job.attempt == attempt and job.progress > 0.02, "progress")
         os.kill(job.worker_pid, signal.SIGKILL)
@@ -113,3 +118,52 @@ def test_a_failed_job_can_be_asked_for_again(board, make_experiment):
     small = build(fp32.llm, fp32.gpu, fp32.kernel, {}, seq_q=256, seq_kv=256)
     second = finish(board.submit("again", small, 0, "a"))
     assert first.state == FAILED and second.state == DONE
+
+
+def test_an_answer_outlives_the_board_on_disk(board, make_experiment):
+    first = finish(board.submit("kept", make_experiment(seq=704), 0, "a"))
+    other = JobBoard()
+    again = other.recall("kept", make_experiment(seq=704), 0)
+    assert again is not None and again.state == DONE and again.kept and again.worker_pid is None
+    assert again.answer["record"] == first.answer["record"]
+    assert again.answer["timeline"].equals(first.answer["timeline"])
+    assert other.recall("kept", make_experiment(seq=832), 0) is again, "a board's key names one answer"
+    assert other.recall("not yet", make_experiment(seq=832), 0) is None
+
+
+def test_a_damaged_kept_answer_is_computed_again_and_said(board, make_experiment):
+    finish(board.submit("damaged", make_experiment(seq=768), 0, "a"))
+    folder = settings.cache_folder()
+    newest = max(folder.rglob("output.pkl"), key=lambda file: file.stat().st_mtime_ns)
+    newest.write_bytes(b"junk")
+    again = finish(JobBoard().submit("damaged", make_experiment(seq=768), 0, "a"))
+    assert again.state == DONE and not again.kept and "computed again" in again.remark
+
+
+def test_a_full_disk_costs_an_answer_only_its_keeping(board, make_experiment, monkeypatch):
+    monkeypatch.setenv("SIMFA_CACHE_DIR", "/dev/full/kept")
+    job = finish(board.submit("full", make_experiment(seq=896), 0, "a"))
+    assert job.state == DONE and "was not kept on disk" in job.remark
+
+
+def alive(pid: int) -> bool:
+    try:
+        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="reads process states from /proc")
+def test_a_killed_server_leaves_no_worker_behind():
+    start = (
+        "import os, time, joblib.externals.loky.reusable_executor as loky\n"
+        "from dashboard.jobs import in_worker\n"
+        "in_worker(os.getpid)\n"
+        "print(*loky._executor._processes, flush=True)\ntime.sleep(600)\n"
+    )
+    server = subprocess.Popen([sys.executable, "-c", start], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    workers = [int(pid) for pid in server.stdout.readline().split()]
+    assert len(workers) == WORKERS and all(map(alive, workers))
+    server.kill()
+    server.wait()
+    wait_for(lambda: not any(map(alive, workers)), "the end of the workers")

@@ -7,6 +7,7 @@ from presets.arguments import build as experiment_of
 from presets.errors import NotModelled, PresetError
 from presets.specs import GpuSpec, KernelSpec, LlmSpec
 from simfa import simulate, trace_launch
+from simfa.kernel_log.generate import generate
 from simfa.simulate import SimulationError
 from simfa.trace import text, writer
 from simfa.trace.fillings import Member, expected, releasers, sources
@@ -164,6 +165,8 @@ def test_the_trace_of_a_multicast_kernel_takes_the_same_cycles() -> None:
 
 
 def test_what_cannot_multicast_says_so() -> None:
+    with pytest.raises(NotModelled, match="Table 4 has no event"):
+        generate(fa3(512, pipeline__multicast="true"))
     with pytest.raises(NotModelled, match="causal mask"):
         simulate.run(fa3(512, pipeline__multicast="true", causal="true"))
     with pytest.raises(PresetError, match=r"kv_rows \(175\) must be a multiple"):

@@ -1,0 +1,142 @@
+"""Sweeps as figures: lines, heat map, Pareto view, tornado. Absent answers leave gaps."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import plotly.graph_objects as go
+
+from dashboard.figures.style import CEILING, finish
+
+# Okabe-Ito after the estimator's own colours are told apart by marker and dash too.
+_LINES = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#999999", "#8C4F73")
+_MARKERS = ("circle", "square", "diamond", "x", "triangle-up", "cross", "star", "triangle-down")
+_HEIGHT = 420
+_DECADE = 10
+_TICKS = 12
+_ROOM = 1.25  # for the values written at the ends of bars
+_LOWER, _HIGHER = "#56B4E9", "#E69F00"
+
+Values = Sequence[Any]
+
+
+def lines(
+    groups: Mapping[str, tuple[Values, Values]],
+    x_title: str,
+    y_title: str,
+    title: str,
+    baseline: float | None = None,
+) -> go.Figure:
+    """One line per group (name -> x, y in the units of the titles); `baseline` is a height to mark."""
+    chart = go.Figure()
+    for (name, (xs, ys)), color, symbol in zip(
+        groups.items(), itertools.cycle(_LINES), itertools.cycle(_MARKERS), strict=False
+    ):
+        chart.add_scatter(
+            x=list(xs),
+            y=list(ys),
+            name=name,
+            mode="lines+markers",
+            line={"color": color, "width": 2},
+            marker={"symbol": symbol, "size": 8},
+            hovertemplate=f"%{{x}}<br>%{{y:,.4g}}<extra>{name}</extra>",
+        )
+    if baseline is not None:
+        chart.add_hline(y=baseline, line={"color": CEILING, "dash": "dot"}, annotation_text="baseline")
+    _scale(chart.update_xaxes, [x for xs, _ in groups.values() for x in xs], x_title, swept=True)
+    _scale(chart.update_yaxes, [y for _, ys in groups.values() for y in ys], y_title)
+    chart.update_layout(
+        legend={"orientation": "h", "y": -0.22, "x": 0, "yanchor": "top"}, showlegend=len(groups) > 1
+    )
+    return finish(chart, title, _HEIGHT)
+
+
+def heat(
+    columns: Values, rows: Values, cells: Sequence[Values], titles: tuple[str, str, str], title: str
+) -> go.Figure:
+    """Cells by row and column as colours with their values; the titles are those of x, y and the colour bar."""
+    texts = [["" if value is None else f"{value:,.3g}" for value in line] for line in cells]
+    chart = go.Figure(
+        go.Heatmap(
+            x=[str(value) for value in columns],
+            y=[str(value) for value in rows],
+            z=[list(line) for line in cells],
+            text=texts,
+            texttemplate="%{text}",
+            colorscale="Cividis",
+            hoverongaps=False,
+            colorbar={"title": {"text": titles[2], "side": "right"}},
+            hovertemplate=f"{titles[0]}: %{{x}}<br>{titles[1]}: %{{y}}<br>{titles[2]}: %{{z:,.4g}}<extra></extra>",
+        )
+    )
+    chart.update_xaxes(title=titles[0], type="category")
+    chart.update_yaxes(title=titles[1], type="category")
+    return finish(chart, title, _HEIGHT)
+
+
+def pareto(
+    points: Sequence[tuple[Any, Any, str]], front: Sequence[int], titles: tuple[str, str], title: str
+) -> go.Figure:
+    """All points (x, y, label) and the front among them, joined in steps."""
+    chart = go.Figure()
+    best = set(front)
+    others = [point for index, point in enumerate(points) if index not in best]
+    for name, some, color, size in (
+        ("beaten in both", others, CEILING, 8),
+        ("not beaten", [points[index] for index in front], "#D55E00", 11),
+    ):
+        chart.add_scatter(
+            x=[point[0] for point in some],
+            y=[point[1] for point in some],
+            text=[point[2] for point in some],
+            name=name,
+            mode="markers" if color == CEILING else "lines+markers",
+            line={"shape": "hv", "dash": "dot", "width": 1.5, "color": color},
+            marker={"color": color, "size": size},
+            hovertemplate="%{text}<br>%{x:,.4g}, %{y:,.4g}<extra></extra>",
+        )
+    _scale(chart.update_xaxes, [point[0] for point in points], titles[0])
+    _scale(chart.update_yaxes, [point[1] for point in points], titles[1])
+    chart.update_layout(legend={"orientation": "h", "y": -0.22, "x": 0, "yanchor": "top"})
+    return finish(chart, title, _HEIGHT)
+
+
+def tornado(
+    bars: Sequence[tuple[str, str, str, float | None, float | None]], x_title: str, title: str
+) -> go.Figure:
+    """Bars (key, low value, high value, change at low, change at high), the first on top."""
+    chart = go.Figure()
+    for name, place, color in (("lower value", 0, _LOWER), ("higher value", 1, _HIGHER)):
+        chart.add_bar(
+            y=[bar[0] for bar in bars],
+            x=[bar[3 + place] for bar in bars],
+            customdata=[bar[1 + place] for bar in bars],
+            name=name,
+            orientation="h",
+            marker={"color": color},
+            hovertemplate="%{y} = %{customdata}<br>%{x:+.2f} %<extra></extra>",
+            text=[bar[1 + place] for bar in bars],
+            textposition="outside",
+            cliponaxis=False,
+        )
+    chart.update_yaxes(autorange="reversed")
+    reach = _ROOM * max((abs(change) for bar in bars for change in bar[3:] if change is not None), default=1.0)
+    chart.update_xaxes(title=x_title, ticksuffix=" %", zeroline=True, zerolinecolor=CEILING, range=[-reach, reach])
+    chart.update_layout(
+        barmode="group", bargap=0.3, legend={"orientation": "h", "y": -0.2, "x": 0, "yanchor": "top"}
+    )
+    return finish(chart, title, max(280, 140 + 44 * len(bars)))
+
+
+def _scale(update: Any, values: Values, title: str, swept: bool = False) -> None:
+    """Logarithmic where positive numbers span a decade or more; every swept value has its tick if they are few."""
+    numbers = [value for value in values if isinstance(value, (int, float))]
+    wide = bool(numbers) and min(numbers) > 0 and max(numbers) / min(numbers) >= _DECADE
+    update(title=title, type="log" if wide else None)
+    distinct = sorted(set(numbers))
+    if swept and 0 < len(distinct) <= _TICKS:
+        update(
+            tickvals=distinct, ticktext=[f"{value:,.4g}" if value < 1e4 else f"{value:,.0f}" for value in distinct]
+        )
+    elif wide:
+        update(dtick=1)

@@ -1,0 +1,127 @@
+"""`python -m dashboard sweep`: the Sweep page's rows without a browser."""
+
+import argparse
+import contextlib
+import sys
+from pathlib import Path
+
+from dashboard import export
+from dashboard.catalog import ESTIMATORS, known
+from dashboard.recipe import BARE, OWN, Recipe
+from dashboard.sweep import evaluate, run
+from dashboard.sweep.plan import CHANGES_PCT, GRID, LIST, SENSITIVITY, Plan, make
+from dashboard.sweep.workers import connect
+from presets.arguments import add_experiment_options
+from presets.errors import PresetError
+
+FORMATS = ("csv", "json", "parquet")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The experiment in the middle, what is varied, the estimator, and the format."""
+    add_experiment_options(parser, seq_required=False)
+    parser.add_argument(
+        "--vary",
+        action="append",
+        default=[],
+        metavar="KEY=V1,V2,...",
+        help="a parameter and its values, up to three times: l2.bytes=25MiB,50MiB or seq=1024..131072*2 or "
+        "tma.inflight_lines=32..128+32; also llm, gpu, kernel, batch, seq_kv, causal, dtype, tp",
+    )
+    parser.add_argument("--list", action="store_true", help="first values together, then second ones, ...; no grid")
+    parser.add_argument(
+        "--sensitivity", metavar="KEY,KEY,...", help="one value at a time, lower and higher, in place of --vary"
+    )
+    parser.add_argument("--change", type=int, default=10, help="percent for --sensitivity; default %(default)s")
+    parser.add_argument("--estimator", default="simfa-python", help=f"{', '.join(ESTIMATORS)}; default %(default)s")
+    parser.add_argument("--format", choices=FORMATS, default="csv")
+    parser.add_argument("--csv", action="store_const", const="csv", dest="format", help="as --format csv")
+    parser.add_argument("-o", "--output", type=Path, help="write to a file (needed for parquet)")
+    parser.set_defaults(run=sweep)
+
+
+def sweep(args: argparse.Namespace) -> int:
+    """Rows in the order of the plan; status 1 if points failed, 130 when interrupted. Raises PresetError."""
+    estimator = known(args.estimator)
+    if args.format == "parquet" and args.output is None:
+        raise PresetError("--format parquet is no text: name a file with --output")
+    plan = _plan(args)
+    rows = _simulated(plan, estimator.name) if estimator.simulated else evaluate.instant(plan, estimator.name)
+    if args.output is None:
+        print(export.to_csv(rows) if args.format == "csv" else export.to_json(rows), end="")
+    else:
+        args.output.write_bytes(written(rows, args.format))
+    states = {row["state"] for row in rows}
+    return 130 if evaluate.CANCELLED in states else 1 if evaluate.FAILED in states else 0
+
+
+def written(rows: list[evaluate.Row], form: str) -> bytes:
+    """Rows in one of FORMATS."""
+    if form == "parquet":
+        return export.to_parquet(rows)
+    return (export.to_csv(rows) if form == "csv" else export.to_json(rows)).encode()
+
+
+def _plan(args: argparse.Namespace) -> Plan:
+    recipe = _recipe(args)
+    if args.sensitivity is not None:
+        if args.vary or args.list:
+            raise PresetError("--sensitivity goes one value at a time; it excludes --vary and --list")
+        if args.change not in CHANGES_PCT:
+            raise PresetError(
+                f"--change: {args.change} is not allowed; allowed: {', '.join(map(str, CHANGES_PCT))}"
+            )
+        return make(recipe, SENSITIVITY, args.sensitivity, args.change)
+    if not args.vary:
+        raise PresetError("give --vary KEY=V1,V2,... (up to three times) or --sensitivity KEY,KEY,...")
+    return make(recipe, LIST if args.list else GRID, "\n".join(args.vary))
+
+
+def _recipe(args: argparse.Namespace) -> Recipe:
+    for option, text in (("--seq", args.seq), ("--llm", args.llm)):
+        if text and "," in text:
+            raise PresetError(f"{option}: {text} are several; vary them: --vary {option[2:]}={text}")
+    bare = args.heads_q is not None
+    if bare and (args.llm or args.head_dim is None):
+        raise PresetError("a bare shape is --heads-q N --heads-kv N --head-dim N, without --llm")
+    try:
+        length = int((args.seq or "4096").replace("_", ""))
+    except ValueError:
+        raise PresetError(f"--seq: '{args.seq}' is not a whole number of tokens") from None
+    settings = [*args.set, *([f"sm.clock_hz={args.clock_mhz!r}MHz"] if args.clock_mhz is not None else [])]
+    shape = {"heads_q": args.heads_q, "heads_kv": args.heads_kv or args.heads_q, "head_dim": args.head_dim}
+    return Recipe(
+        llm=BARE if bare else args.llm or "llama3-8b",
+        **(shape if bare else {}),
+        seq=length,
+        split=args.seq_kv is not None,
+        seq_kv=args.seq_kv or length,
+        batch=args.batch,
+        dtype=args.dtype,
+        causal=args.causal,
+        tp=args.tensor_parallel,
+        gpu=args.gpu,
+        kernel=args.kernel or OWN,
+        set="\n".join(settings),
+    )
+
+
+def _simulated(plan: Plan, estimator: str) -> list[evaluate.Row]:
+    todo = run.Sweep(plan.key(estimator), plan, estimator)
+    run.recall(todo)
+    if todo.open():
+        with contextlib.closing(connect()) as workers:
+            print(f"{len(todo.open())} of {len(todo.rows)} points on {workers.words}", file=sys.stderr)
+            try:
+                run.run(todo, workers, lambda: _progress(todo))
+            except KeyboardInterrupt:
+                todo.cancel()
+                run.settle_open(todo)
+    for remark in sorted(todo.remarks):
+        print(remark, file=sys.stderr)
+    return todo.rows
+
+
+def _progress(todo: run.Sweep) -> None:
+    left = len(todo.open())
+    print(f"\r{len(todo.rows) - left} of {len(todo.rows)} points ", end="" if left else "\n", file=sys.stderr)

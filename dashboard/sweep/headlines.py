@@ -1,0 +1,49 @@
+"""What a sweep's figures say in their titles, and how their bars are named."""
+
+from collections.abc import Sequence
+
+from dashboard import units
+from dashboard.compare import digits
+from dashboard.recipe import WORKLOAD
+from dashboard.sweep import analysis
+from dashboard.sweep.analysis import Bar, Metric
+from dashboard.sweep.evaluate import DONE, Row
+from dashboard.sweep.plan import Plan
+from dashboard.sweep.views import label
+
+_SHOWN_BARS = 12
+
+
+def lines(plan: Plan, rows: Sequence[Row], metric: Metric) -> str:
+    """The range of the quantity, and where it is best."""
+    known = [
+        (value, row) for row in rows if row["state"] == DONE and (value := analysis.value(row, metric)) is not None
+    ]
+    if not known:
+        return f"{metric.title}: no answers"
+    low, high = min(known, key=lambda pair: pair[0]), max(known, key=lambda pair: pair[0])
+    if low[0] == high[0]:
+        return f"{metric.title} is {digits(low[0])} {metric.unit} everywhere"
+    span = f"{metric.title} from {digits(low[0])} to {digits(high[0])} {metric.unit}"
+    if any(axis.key in WORKLOAD for axis in plan.axes):
+        return f"{span}, least at {label(plan, low[1])}"  # other work: no point is better than another
+    best = low if metric.lower_is_better else high
+    return f"{span}, best at {label(plan, best[1])}"
+
+
+def tornado(bars: Sequence[Bar], metric: Metric, change_pct: int) -> str:
+    """The parameter that moves the quantity most."""
+    return f"± {change_pct} % of {bars[0].key} moves the {metric.title.lower()} most: {bars[0].swing_pct:.3g} %"
+
+
+def bars(found: Sequence[Bar]) -> list[tuple[str, str, str, float | None, float | None]]:
+    """The largest bars with their two values in words."""
+    return [
+        (bar.key, units.shown(bar.key, bar.low), units.shown(bar.key, bar.high), bar.low_pct, bar.high_pct)
+        for bar in found[:_SHOWN_BARS]
+    ]
+
+
+def numeric_axes(plan: Plan, rows: Sequence[Row]) -> list[str]:
+    """Swept parameters that are numbers: they can be a side of a Pareto view."""
+    return [axis.key for axis in plan.axes if all(isinstance(row.get(axis.key), (int, float)) for row in rows)]

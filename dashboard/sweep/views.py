@@ -1,0 +1,116 @@
+"""Rows of a sweep arranged for figures and the table: pure, values in the units of the titles."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from dashboard import units
+from dashboard.compare import digits
+from dashboard.sweep import analysis
+from dashboard.sweep.analysis import Cost, Metric
+from dashboard.sweep.axes import Axis
+from dashboard.sweep.evaluate import DONE, Row
+from dashboard.sweep.plan import Plan
+
+Group = tuple[list[Any], list[Any]]
+_MIB = 2**20
+
+
+def scaled(key: str, value: Any) -> Any:
+    """A coordinate for an axis: bytes as MiB; everything else as it is."""
+    in_bytes = units.unit(key) == "B" and isinstance(value, (int, float))
+    return value / _MIB if in_bytes else value
+
+
+def axis_title(key: str) -> str:
+    """A parameter's name with the unit that `scaled` gives it."""
+    unit = "MiB" if units.unit(key) == "B" else units.unit(key)
+    return f"{key} ({unit})" if unit else key
+
+
+def groups(plan: Plan, rows: Sequence[Row], metric: Metric) -> dict[str, Group]:
+    """Lines over the first parameter, one per combination of the others."""
+    first, *others = plan.axes
+    found: dict[str, Group] = {}
+    for row in rows:
+        if row["state"] != DONE:
+            continue
+        name = ", ".join(f"{axis.key} {units.shown(axis.key, row[axis.key])}" for axis in others) or first.key
+        xs, ys = found.setdefault(name, ([], []))
+        xs.append(scaled(first.key, row[first.key]))
+        ys.append(analysis.value(row, metric))
+    return found
+
+
+def cells(
+    plan: Plan, rows: Sequence[Row], metric: Metric, x: Axis, y: Axis, fixed: dict[str, Any]
+) -> tuple[list[str], list[str], list[list[float | None]]]:
+    """A heat map's columns, rows and cells; `fixed` holds the value of a third parameter."""
+    chosen = [row for row in rows if all(row[key] == value for key, value in fixed.items())]
+    by_place = {(row[x.key], row[y.key]): row for row in chosen if row["state"] == DONE}
+    columns = list(dict.fromkeys(row[x.key] for row in rows))
+    lines = list(dict.fromkeys(row[y.key] for row in rows))
+    values = [
+        [analysis.value(by_place[c, r], metric) if (c, r) in by_place else None for c in columns] for r in lines
+    ]
+    return [units.shown(x.key, c) for c in columns], [units.shown(y.key, r) for r in lines], values
+
+
+def pareto(
+    plan: Plan, rows: Sequence[Row], first: str, second: str
+) -> tuple[list[tuple[Any, Any, str]], list[int], tuple[str, str]]:
+    """Points (x, y, label) of the answered rows, the front among them, and the axis titles."""
+    done = [row for row in rows if row["state"] == DONE]
+    front = analysis.front(done, _cost(first), _cost(second))
+    points = [(_value(row, first), _value(row, second), label(plan, row)) for row in done]
+    return points, front, (title(first), title(second))
+
+
+def label(plan: Plan, row: Row) -> str:
+    """A point in words: its coordinates."""
+    return ", ".join(f"{axis.key} {units.shown(axis.key, row.get(axis.key))}" for axis in plan.axes)
+
+
+def table(plan: Plan, rows: Sequence[Row], metrics: Sequence[Metric], base: Row | None) -> pd.DataFrame:
+    """The table people read: coordinates, state, metrics with units, difference to the baseline, reason."""
+    found = []
+    for row in rows:
+        if "role" in row:
+            head = {"Varied": row["varied"] or "base", "Value": _shown(row["varied"], row["value"])}
+        else:
+            head = {axis.key: _shown(axis.key, row.get(axis.key)) for axis in plan.axes}
+        found.append(head | {"State": row["state"]} | _figures(row, metrics, base) | {"Why": row["reason"]})
+    return pd.DataFrame(found)
+
+
+def _figures(row: Row, metrics: Sequence[Metric], base: Row | None) -> dict[str, str]:
+    shown: dict[str, str] = {}
+    for metric in metrics:
+        value = analysis.value(row, metric)
+        shown[metric.label] = "–" if value is None else digits(value)
+        if base is not None:
+            reference = analysis.value(base, metric)
+            known = value is not None and reference
+            shown[f"{metric.title} to baseline"] = f"{100 * (value / reference - 1):+.1f} %" if known else "–"  # type: ignore[operator]
+    return shown
+
+
+def _shown(key: str | None, value: Any) -> str:
+    return "" if key is None or value is None else units.shown(key, value)
+
+
+def _cost(key: str) -> Cost:
+    metric = analysis.METRICS.get(key)
+    return Cost(key, metric.lower_is_better if metric else True)
+
+
+def _value(row: Row, key: str) -> Any:
+    metric = analysis.METRICS.get(key)
+    return analysis.value(row, metric) if metric else scaled(key, row[key])
+
+
+def title(key: str) -> str:
+    """The title of a metric or of a swept parameter, with unit."""
+    metric = analysis.METRICS.get(key)
+    return metric.label if metric else axis_title(key)

@@ -1,0 +1,125 @@
+"""Sweep: one estimator over up to three parameters, and what the answers depend on most."""
+
+import streamlit as st
+
+from dashboard.catalog import ESTIMATORS
+from dashboard.figures import style
+from dashboard.figures import sweep as figures
+from dashboard.sweep import analysis, headlines, plan, views
+from dashboard.sweep.evaluate import Row
+from dashboard.widgets import baseline, url
+from dashboard.widgets.downloads import downloads
+from dashboard.widgets.experiment import DEFAULTS, current, sidebar
+from dashboard.widgets.sweep import Asked, controls, kept_results, rows
+
+SHOWN = ("latency_us", "tflops", "dram_bytes", "l2_bytes", "tensor_core_utilization")
+
+SHOWN_ROWS = 8
+
+
+def page() -> None:
+    experiment = sidebar(list(ESTIMATORS))
+    if experiment is None:
+        return
+    st.markdown(f"#### {experiment.words()}")
+    asked = controls(current())
+    if asked is None:
+        return
+    found = rows(asked)
+    base = baseline.record(asked.estimator)
+    if asked.plan.mode == plan.SENSITIVITY:
+        _sensitivities(asked, found)
+    else:
+        _pictures(asked, found, base)
+    _table(asked, found, base)
+    kept_results()
+
+
+def _pictures(asked: Asked, found: list[Row], base: Row | None) -> None:
+    lines, heat, pareto = st.tabs(["Lines", "Heat map", "Pareto"])
+    with lines:
+        _lines(asked, found, base)
+    with heat:
+        _heat(asked, found)
+    with pareto:
+        _pareto(asked, found)
+
+
+def _lines(asked: Asked, found: list[Row], base: Row | None) -> None:
+    groups = views.groups(asked.plan, found, asked.metric)
+    if not groups:
+        st.info("No point has an answer yet; the table says why.")
+        return
+    height = analysis.value(base, asked.metric) if base else None
+    chart = figures.lines(
+        groups,
+        views.axis_title(asked.plan.axes[0].key),
+        asked.metric.label,
+        headlines.lines(asked.plan, found, asked.metric),
+        height,
+    )
+    st.plotly_chart(chart, key="sweep_lines", config=style.TOOLBAR)
+
+
+def _heat(asked: Asked, found: list[Row]) -> None:
+    axes = asked.plan.axes
+    if len(axes) < 2 or asked.plan.mode != plan.GRID:
+        st.info("A heat map needs a grid of two or three parameters.")
+        return
+    fixed = {}
+    if len(axes) == 3:
+        key = axes[2].key
+        options = list(dict.fromkeys(row[key] for row in found))
+        fixed = {key: st.selectbox(key, options, key="heat_fixed")}
+    columns, lines, cells = views.cells(asked.plan, found, asked.metric, axes[0], axes[1], fixed)
+    titles = (axes[0].key, axes[1].key, asked.metric.label)
+    title = f"{asked.metric.label} by {axes[0].key} and {axes[1].key}"
+    st.plotly_chart(figures.heat(columns, lines, cells, titles, title), key="sweep_heat", config=style.TOOLBAR)
+
+
+def _pareto(asked: Asked, found: list[Row]) -> None:
+    options = [*analysis.METRICS, *headlines.numeric_axes(asked.plan, found)]
+    left, right = st.columns(2)
+    first = left.selectbox(
+        "Horizontal", options, options.index("latency_us"), key="pareto_x", format_func=views.title
+    )
+    second = right.selectbox(
+        "Vertical", options, options.index("dram_bytes"), key="pareto_y", format_func=views.title
+    )
+    points, front, titles = views.pareto(asked.plan, found, str(first), str(second))
+    title = f"{len(front)} of {len(points)} points are beaten in neither quantity"
+    st.plotly_chart(figures.pareto(points, front, titles, title), key="sweep_pareto", config=style.TOOLBAR)
+
+
+def _sensitivities(asked: Asked, found: list[Row]) -> None:
+    bars, still, unanswered = analysis.tornado(found, asked.metric)
+    if bars:
+        chart = figures.tornado(
+            headlines.bars(bars),
+            f"Change of {asked.metric.title.lower()} in percent",
+            headlines.tornado(bars, asked.metric, asked.plan.change_pct),
+        )
+        st.plotly_chart(chart, key="sweep_tornado", config=style.TOOLBAR)
+    elif found and found[0]["state"] == "done":
+        st.info(f"None of these values moves the {asked.metric.title.lower()}.")
+    if still:
+        with st.expander(f"{len(still)} values without effect"):
+            st.caption(", ".join(still))
+    if unanswered:
+        st.caption(f"{len(unanswered)} changed values have no answer; the table says why.")
+
+
+def _table(asked: Asked, found: list[Row], base: Row | None) -> None:
+    metrics = [analysis.METRICS[key] for key in SHOWN]
+    if base is None and baseline.pinned() is not None:
+        st.caption(
+            f"The baseline has no answer by {ESTIMATORS[asked.estimator].title}; run it on the Compare page."
+        )
+    shown = views.table(asked.plan, found, metrics, base)
+    st.dataframe(shown, hide_index=True, height="content" if len(found) <= SHOWN_ROWS else 320)
+    with st.container(horizontal=True):
+        downloads(f"sweep_{asked.estimator}", found)
+
+
+page()
+url.publish(DEFAULTS)

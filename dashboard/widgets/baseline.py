@@ -1,0 +1,80 @@
+"""The pinned baseline: set, named on top of every page, unpinned; in the URL as the experiment it is."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from dashboard import baseline, examples, state
+from dashboard.baseline import Baseline, Record
+from dashboard.recipe import Recipe
+from dashboard.sweep import summary
+from simfa import coverage
+
+_PINNED = "pinned_baseline"
+
+
+def pinned() -> Baseline | None:
+    """The baseline of this session; one that the URL names is made when the session opens."""
+    query = str(st.session_state.get("baseline", st.query_params.get("baseline", "")))
+    st.session_state["baseline"] = query
+    if not query:
+        return None
+    kept: Baseline | None = st.session_state.get(_PINNED)
+    if kept is None or kept.recipe.query() != query:
+        kept = baseline.from_query(query)
+        if kept is not None:
+            kept = baseline.pin(kept.recipe, [*kept.records.values(), *_example(kept)])
+            st.session_state["baseline"] = kept.recipe.query()
+        else:
+            st.session_state["baseline"] = ""
+        st.session_state[_PINNED] = kept
+    return kept
+
+
+def _example(found: Baseline) -> list[Record]:
+    """The stored worked example, where the baseline is that experiment."""
+    key = coverage.answer_key(found.experiment, 0, baseline.TIMELINE_SM)
+    answer: dict[str, Any] | None = examples.answer_for(key)
+    return [answer["record"]] if answer is not None and "sim-fa" not in found.records else []
+
+
+def record(estimator: str) -> Record | None:
+    """The pinned record of an estimator, if there is one."""
+    found = pinned()
+    return None if found is None else found.records.get(estimator)
+
+
+def pin_button(recipe: Recipe, records: Sequence[Record]) -> None:
+    """Pins what the page shows."""
+    st.button(
+        "Set as baseline",
+        key="pin",
+        on_click=_pin,
+        args=(recipe, list(records)),
+        help="Keeps these answers; every number then shows its difference to them.",
+    )
+
+
+def banner() -> None:
+    """On top of every page: the pinned baseline, and sweeps that run; nothing where there is neither."""
+    found, running = pinned(), state.sweeps().active()
+    if found is None and not running:
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if found is not None:
+            st.caption(f"**Baseline:** {found.words()}")
+            st.button("Unpin", key="unpin", on_click=_unpin)
+        if running:
+            st.caption(f"**Sweep:** {summary.running(running[0], 1)}, {len(running)} in line")
+
+
+def _pin(recipe: Recipe, records: list[Record]) -> None:
+    found = baseline.pin(recipe, records)
+    st.session_state[_PINNED] = found
+    st.session_state["baseline"] = recipe.query()
+
+
+def _unpin() -> None:
+    st.session_state["baseline"] = ""
+    st.session_state.pop(_PINNED, None)

@@ -1,0 +1,178 @@
+"""The Sweep page's controls, and the state of a sweep that needs simulating."""
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from dashboard import answers, settings, state
+from dashboard.catalog import ESTIMATORS
+from dashboard.compare import digits
+from dashboard.recipe import Recipe, variables
+from dashboard.sweep import evaluate, plan, summary
+from dashboard.sweep.analysis import METRICS, Metric
+from dashboard.sweep.evaluate import Row
+from dashboard.sweep.plan import Plan
+from dashboard.sweep.run import QUEUED, Sweep
+from dashboard.widgets.experiment import start
+from presets.errors import PresetError
+
+_MODES = {plan.GRID: "Grid", plan.LIST: "List", plan.SENSITIVITY: "Sensitivities"}
+_MODES_HELP = (
+    "Grid: every combination. List: first values together, then second ones. Sensitivities: one preset value at a "
+    "time, lower and higher."
+)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the controls describe."""
+
+    plan: Plan
+    estimator: str
+    metric: Metric
+
+
+def controls(recipe: Recipe) -> Asked | None:
+    """The sweep that the controls describe; None after saying what is wrong with it."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        mode = _choice("Points", "by", _MODES, 170, _MODES_HELP)
+        estimator = _choice(
+            "Estimator", "estimator", {name: entry.title for name, entry in ESTIMATORS.items()}, 250
+        )
+        metric = _choice("Quantity", "metric", {key: entry.label for key, entry in METRICS.items()}, 250)
+    try:
+        made = _sensitivity(recipe, estimator) if mode == plan.SENSITIVITY else plan.make(recipe, mode, _varied())
+    except PresetError as error:
+        st.error(f"This sweep cannot be run. {error}")
+        return None
+    return Asked(made, estimator, METRICS[metric])
+
+
+def _choice(label: str, key: str, titles: dict[str, str], width: int, help_text: str | None = None) -> str:
+    names = list(titles)
+    first = names.index(start(key)) if start(key) in names else 0
+    shown = st.selectbox(
+        label,
+        names,
+        first,
+        key=key,
+        format_func=lambda name: titles[name],
+        help=help_text,
+        persist_state="session",
+        width=width,
+    )
+    return str(shown)
+
+
+def _varied() -> str:
+    left, right = st.columns([3, 2])
+    with right:
+        st.selectbox(
+            "Add a parameter",
+            variables(),
+            index=None,
+            key="vary_pick",
+            placeholder="Search: seq, gpu, l2, tile ...",
+            on_change=_add,
+        )
+        st.caption("Values as 512,1024 or 1024..131072*2 or 32..128+32, with units; up to three parameters.")
+    with left:
+        text = st.text_area(
+            "Varied, one parameter a line", start("vary"), key="vary", height=110, persist_state="session"
+        )
+    return text or ""
+
+
+def _add() -> None:
+    key = st.session_state["vary_pick"]
+    st.session_state["vary_pick"] = None
+    if key is not None:
+        lines = [line for line in str(st.session_state.get("vary") or "").splitlines() if line.strip()]
+        st.session_state["vary"] = "\n".join([*lines, f"{key}={summary.suggestion(key)}"])
+
+
+def _sensitivity(recipe: Recipe, estimator: str) -> Plan:
+    keys = list(plan.numeric_values(recipe.experiment()))
+    simulated = ESTIMATORS[estimator].simulated
+    usual = summary.usual_keys(keys, simulated)
+    linked = [key for key in str(start("keys")).split(",") if key in keys]
+    left, right = st.columns([4, 1])
+    with left:
+        chosen = st.multiselect(
+            "Preset values", keys, linked or usual, key=f"keys-{simulated}", persist_state="session"
+        )
+    st.session_state["keys"] = "" if chosen == usual else ",".join(chosen)
+    changes = list(plan.CHANGES_PCT)
+    first = changes.index(start("change")) if start("change") in changes else changes.index(10)
+    with right:
+        change = st.selectbox(
+            "Change", changes, first, key="change", format_func=lambda pct: f"± {pct} %", persist_state="session"
+        )
+    return plan.sensitivity(recipe, chosen, int(change))
+
+
+def rows(asked: Asked) -> list[Row]:
+    """The rows there are: all of them for an instant estimator, those known so far for the simulator."""
+    if not ESTIMATORS[asked.estimator].simulated:
+        return evaluate.instant(asked.plan, asked.estimator)
+    sweep = state.sweeps().recall(asked.plan, asked.estimator)
+    if sweep is None:
+        sweep = Sweep("", asked.plan, asked.estimator)
+        _start(asked, sweep)
+    elif sweep.active:
+        _watch(sweep.key)
+    else:
+        _ended(asked, sweep)
+    return list(sweep.rows)
+
+
+def _start(asked: Asked, sweep: Sweep, label: str = "Run the sweep") -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if st.button(label, key="sweep_start", type="primary"):
+            state.sweeps().submit(asked.plan, asked.estimator)
+            st.rerun()
+        where = settings.dask_scheduler()
+        st.caption(summary.forecast(sweep) + (f" On Dask at {where}." if where else ""))
+
+
+def _ended(asked: Asked, sweep: Sweep) -> None:
+    if sweep.message:
+        st.error(sweep.message)
+    st.caption(summary.ended(sweep))
+    if summary.unfinished(sweep):
+        _start(asked, sweep, "Run what is left")
+
+
+@st.fragment(run_every=0.5)
+def _watch(key: str) -> None:
+    """Progress; redraws itself twice a second, and the page whenever a row came in."""
+    sweep = state.sweeps().get(key)
+    if sweep is None or not sweep.active or len(sweep.open()) != st.session_state.get(f"open-{key}"):
+        if sweep is not None:
+            first = f"open-{key}" not in st.session_state
+            st.session_state[f"open-{key}"] = len(sweep.open())
+        if sweep is None or not sweep.active or not first:
+            st.rerun()
+    with st.container(horizontal=True, vertical_alignment="center"):
+        place = state.sweeps().position(key) if sweep.state == QUEUED else 0
+        st.progress(sweep.progress(), text=summary.running(sweep, place))
+        if st.button("Cancel", key="sweep_cancel"):
+            state.sweeps().cancel(key)
+
+
+def kept_results() -> None:
+    """How much of the disk kept results take, and a button that clears them."""
+    try:
+        usage = answers.usage()
+    except PresetError as error:
+        st.error(str(error))
+        return
+    with st.expander("Kept simulation results"):
+        st.markdown(
+            f"{usage.results:,} results take {digits(usage.used_bytes / 1e6)} MB of the "
+            f"{usage.allowed_bytes / 1e6:,.0f} MB allowed (SIMFA_CACHE_BYTES), in `{usage.folder}` "
+            "(SIMFA_CACHE_DIR). They are shared by all sessions; those unused longest go first."
+        )
+        if st.button("Clear them", key="clear_kept"):
+            answers.clear()
+            st.rerun()

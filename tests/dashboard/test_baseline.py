@@ -1,0 +1,61 @@
+"""A pinned run and the differences to it."""
+
+import pytest
+
+from dashboard import baseline, compare
+from dashboard.figures import bars
+from dashboard.recipe import Recipe
+from dashboard.sweep import analysis, evaluate, plan, views
+
+NAMES = ["simfa-python", "genz"]
+
+
+def records(**changes):
+    return compare.records([Recipe(**changes).experiment()], NAMES)
+
+
+def test_each_estimator_is_compared_with_its_own_pinned_answer():
+    pinned = baseline.pin(Recipe(seq=2048), records(seq=2048))
+    shown = records(seq=4096)
+    against = baseline.against(shown, baseline.NAME, pinned)
+    table = compare.table(shown, baseline.NAME, against)
+    # Four times the work at the same rate.
+    assert table.loc["Work (GFLOP)", "GenZ-style ideal cache"].endswith("(+300.0 %)")
+    assert table.loc["DRAM traffic (MB)", "SimFA-python"].endswith("(+100.0 %)")
+    assert against["genz"]["seq_q"] == 2048
+
+
+def test_without_a_baseline_the_reference_is_compared_with_as_before():
+    shown = records()
+    against = baseline.against(shown, "genz", None)
+    assert against["simfa-python"] is shown[1] and against["genz"] is None
+
+
+def test_a_url_brings_it_back_with_its_what_ifs():
+    pinned = baseline.pin(Recipe(set="l2.effective_bytes=50MiB"), records(set="l2.effective_bytes=50MiB"))
+    again = baseline.from_query(pinned.recipe.query())
+    assert again is not None and again.experiment == pinned.experiment
+    assert again.records["genz"] == pinned.records["genz"]
+    assert again.words().endswith("what if l2.effective_bytes=50MiB")
+
+
+@pytest.mark.parametrize("text", ["<script>", "set=l2.byte%3D5", "tp=3", "", "bogus=1"])
+def test_a_url_that_names_no_run_pins_nothing(text):
+    assert baseline.from_query(text) is None
+
+
+def test_the_bars_carry_line_and_difference():
+    pinned = baseline.pin(Recipe(seq=2048), records(seq=2048))
+    shown = records(seq=4096)
+    names = {"simfa-python": ("SimFA-python", "#0072B2"), "genz": ("GenZ", "#E69F00")}
+    chart = bars.figure(shown, names, "title", baseline.against(shown, baseline.NAME, pinned))
+    latency = next(trace for trace in chart.data if trace.type == "scatter")
+    assert latency.y[0] == pytest.approx(pinned.records["simfa-python"]["latency_us"])
+    assert latency.text[0] == "+300.0 %"
+
+
+def test_a_sweeps_table_shows_the_difference():
+    made = plan.make(Recipe(), plan.GRID, "seq=2048,4096")
+    found = evaluate.instant(made, "genz")
+    table = views.table(made, found, [analysis.METRICS["dram_bytes"]], found[0])
+    assert list(table["DRAM traffic to baseline"]) == ["+0.0 %", "+100.0 %"]

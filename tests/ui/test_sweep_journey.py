@@ -1,0 +1,46 @@
+"""Journeys through the Sweep page in a real browser."""
+
+import pytest
+
+from tests.ui.conftest import screenshot
+
+pytestmark = pytest.mark.browser
+
+
+def test_a_simulated_sweep_is_found_finished_after_a_reload(open_page):
+    page = open_page("sweep?estimator=sim-fa&metric=latency_us&llm=llama3.1-405b&vary=seq%3D1280,1408,1536")
+    page.get_by_role("button", name="Run the sweep").click()
+    page.get_by_text("Simulating: ").wait_for()
+    page.reload()
+    page.get_by_text("3 points: 3 done").wait_for()
+    page.get_by_text("Latency of one layer from").first.wait_for()
+    screenshot(page, "sweep-simulated-1280")
+    again = open_page(page.url.split("/", 3)[3])
+    again.get_by_text("3 points: 3 done").wait_for()
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (1920, False), (1920, True)])
+def test_nothing_scrolls_sideways(open_page, width, dark):
+    page = open_page(
+        "sweep?by=sensitivity&metric=latency_us&set=l2.effective_bytes%3D20MiB", width=width, dark=dark
+    )
+    page.get_by_text("moves the latency of one layer most").first.wait_for()
+    overflow = page.evaluate(
+        "[document.scrollingElement, document.querySelector('[data-testid=stMain]')]"
+        ".map(e => e.scrollWidth - e.clientWidth)"
+    )
+    assert max(overflow) <= 0
+    screenshot(page, f"sweep-{width}-{'dark' if dark else 'light'}")
+
+
+def test_the_baseline_travels_in_the_link(open_page):
+    page = open_page("?seq=1024")
+    page.get_by_role("button", name="Set as baseline").click()
+    page.get_by_text("Baseline: Llama 3 8B, 1,024 tokens").wait_for()
+    page.wait_for_url("**baseline=**")
+    page.get_by_role("link", name="Sweep").click()
+    page.get_by_text("Baseline: Llama 3 8B, 1,024 tokens").wait_for()
+    page.locator(".annotation-text", has_text="baseline").first.wait_for(timeout=20_000)
+    other = open_page(page.url.split("/", 3)[3])
+    other.get_by_text("Baseline: Llama 3 8B, 1,024 tokens").wait_for()
+    screenshot(other, "sweep-baseline-1280")

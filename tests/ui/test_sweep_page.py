@@ -1,0 +1,122 @@
+"""The Sweep page, the what-if rows and the baseline through AppTest: every state, without a browser."""
+
+import time
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.ui.conftest import ROOT
+
+
+def opened(page="views/sweep.py", **query):
+    app = AppTest.from_file(str(ROOT / "dashboard" / "app.py"), default_timeout=60)
+    for key, value in query.items():
+        app.query_params[key] = value
+    app.run()
+    return app.switch_page(page).run() if page else app
+
+
+def table(app):
+    return app.dataframe[0].value
+
+
+def said(app, kind="caption"):
+    return " ".join(item.value for item in getattr(app, kind))
+
+
+def test_the_page_opens_with_a_worked_example():
+    app = opened()
+    assert not app.exception and not app.error
+    assert len(table(app)) == 24 and set(table(app)["State"]) == {"done"}
+
+
+def test_impossible_points_say_why():
+    app = opened(vary="tile.kv_rows=176,240")
+    assert list(table(app)["State"]) == ["done", "impossible"]
+    assert "278,528 B of shared memory" in table(app)["Why"][1]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("seq=1..9", "say how to go on"), ("l2.byte=1", "Did you mean 'l2.bytes'"), ("", "nothing is varied")],
+)
+def test_a_wrong_sweep_is_answered_in_one_sentence(text, message):
+    app = opened()
+    app.text_area(key="vary").set_value(text).run()
+    assert message in app.error[0].value and not app.exception
+
+
+def test_a_parameter_is_added_from_the_picker():
+    app = opened()
+    app.selectbox(key="vary_pick").set_value("tma.inflight_lines").run()
+    assert app.text_area(key="vary").value.endswith("tma.inflight_lines=32,64,128")
+    assert len(table(app)) == 72 and not app.exception
+
+
+def test_sensitivities_are_ranked():
+    app = opened(by="sensitivity", metric="latency_us")
+    assert not app.exception and table(app)["Varied"][0] == "base"
+    assert any("values without effect" in folded.label for folded in app.expander)
+
+
+def test_a_simulated_sweep_waits_for_a_click_and_brings_its_rows():
+    app = opened(estimator="sim-fa", vary="seq=128,192,0")
+    assert list(table(app)["State"]) == ["waiting", "waiting", "impossible"]
+    assert "million line requests" in said(app)
+    app.button(key="sweep_start").click().run()
+    until = time.monotonic() + 120
+    while "waiting" in set(table(app)["State"]):
+        assert time.monotonic() < until and not app.exception
+        time.sleep(0.2)
+        app.run()
+    assert list(table(app)["State"]) == ["done", "done", "impossible"]
+    app.run()
+    assert "3 points: 2 done, 1 impossible" in said(app)
+
+
+def test_hostile_values_in_a_link_are_defaults_or_sentences():
+    app = opened(estimator="<b>", metric="__class__", by="x", vary="<script>=1", baseline="<script>")
+    assert not app.exception and "unknown parameter" in app.error[0].value
+
+
+def test_a_what_if_row_is_picked_edited_and_reset():
+    app = opened(page=None)
+    app.selectbox(key="whatif_pick").set_value("l2.effective_bytes").run()
+    assert app.text_area(key="set").value == "l2.effective_bytes=25MiB"
+    app.text_input(key="whatif-l2.effective_bytes=25MiB").set_value("12.5MiB").run()
+    assert app.text_area(key="set").value == "l2.effective_bytes=12.5MiB"
+    assert "Preset: 25 MiB (above 0 B, at most 1024 TiB). published: Sim-FA paper" in said(app)
+    assert app.text_input(key="whatif-l2.effective_bytes=12.5MiB").label.startswith(":orange")
+    app.button(key="whatif-reset-l2.effective_bytes").click().run()
+    assert app.text_area(key="set").value == "" and not app.exception
+
+
+def test_a_wrong_what_if_is_said_at_its_row():
+    app = opened(page=None, set="tma.inflight_lines=0")
+    assert ":red[tma.inflight_lines: input should be greater than 0 (got 0)]" in said(app)
+
+
+def test_a_baseline_is_pinned_named_on_every_page_and_unpinned():
+    app = opened(page=None)
+    app.button(key="pin").click().run()
+    app.number_input(key="seq").set_value(2048).run()
+    assert "**Baseline:** Llama 3 8B, 4,096 tokens" in said(app)
+    assert app.table[0].value.loc["Work (GFLOP)", "SimFA-python"].endswith("(-75.0 %)")
+    for page in (
+        "views/validation.py",
+        "views/sweep.py",
+        "views/measured.py",
+        "views/presets.py",
+        "views/compare.py",
+    ):
+        app.switch_page(page).run()
+        assert "**Baseline:** Llama 3 8B, 4,096 tokens" in said(app) and not app.exception, page
+    app.button(key="unpin").click().run()
+    assert "Baseline" not in said(app)
+    assert app.table[0].value.loc["Work (GFLOP)", "GenZ-style ideal cache"].endswith("68.7")
+
+
+def test_a_link_brings_the_baseline_with_the_stored_simulation():
+    app = opened(page=None, seq="2048", baseline="llm=llama3-8b&seq=4096")
+    assert "**Baseline:** Llama 3 8B, 4,096 tokens" in said(app)
+    assert app.metric[0].delta == "-75.0 % to the baseline"
