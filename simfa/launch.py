@@ -108,7 +108,7 @@ def official_kernel(experiment: Experiment) -> fa3_official.Kernel:
     spec, kernel = experiment.gpu.softmax, experiment.kernel
     if spec is None:
         raise NotModelled(
-            f"{kernel.name} has persistent CTAs with softmax as phases; {experiment.gpu.name} lacks a section softmax"
+            f"{kernel.name} needs the rates of softmax, and {experiment.gpu.name} has no section softmax"
         )
     rows = kernel.tile.query_rows // kernel.pipeline.consumer_warpgroups
     phases = Softmax(spec, rows, kernel.tile.kv_rows, experiment.llm.head_dim, experiment.precision_bytes)

@@ -1,10 +1,10 @@
 """FlashAttention-3's warpgroup roles as the official Hopper kernel runs them, for persistent CTAs.
 
 Three differences to `simfa.trace.fa3`, which reads the paper literally: a CTA goes from tile to tile, each
-warpgroup at its own pace, so the next tile's K and Q load during the last one's epilogue; the consumers take turns at issuing
-GEMMs, the next Q K^T and the last P V together; softmax is phases on the SM's shared pipes. Programs are loops: one
-serves every tile, whose number of masked and plain steps the launch gives (`turns`). Steps run from the last K/V
-block to the first.
+warpgroup at its own pace, so the next tile's K and Q load during the last one's epilogue; the consumers take turns
+at issuing GEMMs, the next Q K^T and the last P V together; softmax is phases on the SM's shared pipes. Programs are
+loops: one serves every tile, whose number of masked and plain steps the launch gives (`turns`). Steps run from the
+last K/V block to the first.
 """
 
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
 """Softmax as phases on an SM's shared pipes: cycles alone, and what each phase asks of FP32, MUFU and operands.
 
 A warpgroup has a warp on each of the SM's four sub-partitions, so a tile of 64 x n scores is n / 2 warp
-instructions per sub-partition for every operation on it. The register file feeds operands to the CUDA cores and, from registers,
-to WGMMA; which of the two waits is what makes softmax slower while the tensor core runs.
+instructions per sub-partition for every operation on it. The register file feeds operands to the CUDA cores and
+to WGMMA; what WGMMA takes of it is what makes softmax slower while the tensor core runs.
 """
 
 from dataclasses import dataclass
