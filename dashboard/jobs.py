@@ -26,14 +26,13 @@ from presets.experiment import Experiment
 QUEUED, RUNNING, DONE, FAILED, CANCELLED = "queued", "running", "done", "failed", "cancelled"
 ATTEMPTS = 2
 KEPT_ANSWERS = 64
-SHOWN_SPANS = 40_000  # what a browser still moves fluently; `python -m simfa run --timeline` keeps more
 WORKERS = 2  # joblib runs a single worker inside the calling process, so never fewer than two
 IDLE_WORKER_TIMEOUT_S = 3600
 
 
 @dataclass
 class Job:
-    """One simulation asked for: its state, and once done its answer (record, timeline as a table)."""
+    """One simulation asked for: its state, and once done its answer (`dashboard.spans.answer`)."""
 
     key: str
     experiment: Experiment
@@ -183,13 +182,12 @@ def prepare() -> None:
     from simfa import simulate
 
     llm, gpu, kernel = load(LlmSpec, "llama3-8b"), load(GpuSpec, "h800"), load(KernelSpec, "fa3")
-    simulate.run(build(llm, gpu, kernel, {}, seq_q=128, seq_kv=128))
+    simulate.run(build(llm, gpu, kernel, {}, seq_q=128, seq_kv=128), timeline_sm=0)
 
 
 def work(experiment: Experiment, timeline_sm: int, folder: Path) -> tuple[str, Any]:
     """In a worker process: run one simulation; returns the final state and the answer or the reason."""
-    from presets.record import to_record
-    from simfa import simulate, timeline
+    from simfa import simulate
 
     _write(folder / "pid", str(os.getpid()))
     cancel = folder / "cancel"
@@ -206,11 +204,7 @@ def work(experiment: Experiment, timeline_sm: int, folder: Path) -> tuple[str, A
         return FAILED, str(error)
     except MemoryError:
         return FAILED, "The simulation ran out of memory; choose a shorter length or a smaller batch."
-    roles = 1 + experiment.kernel.pipeline.consumer_warpgroups
-    return DONE, {
-        "record": to_record(experiment, run.result),
-        "timeline": spans.frame(timeline.rows(run.spans, roles)[:SHOWN_SPANS]),
-    }
+    return DONE, spans.answer(experiment, run)
 
 
 def _write(path: Path, text: str) -> None:
