@@ -32,6 +32,11 @@ DEFAULTS: dict[str, url.Value] = {
     "reference": "simfa-python",
     "peer": False,
     "launch": False,
+    "sm": 0,
+    "second": "",
+    "align": "start",
+    "nth_cta": 1,
+    "nth_tile": 1,
 }
 _LARGEST = {
     "heads_q": 4096,
@@ -41,6 +46,9 @@ _LARGEST = {
     "seq_kv": MAX_LENGTH,
     "batch": 65_536,
     "tp": 1024,
+    "sm": 1023,
+    "nth_cta": 100_000,
+    "nth_tile": 100_000,
 }
 _KEPT: dict[str, Any] = {"persist_state": "session"}  # what is set outlives a visit to another page
 _POWERS = [2**n for n in range(9, 18)]
