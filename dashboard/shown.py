@@ -7,9 +7,10 @@ from typing import Any
 import pandas as pd
 
 from dashboard import align, compare, spans
+from dashboard import window as windows
 from dashboard.figures import gantt, timeline
 from dashboard.plain import label
-from dashboard.window import Use, Window, use, warpgroups
+from dashboard.window import Use, Window
 from presets.experiment import Experiment
 
 _LEAD = 0.1  # of a window lies before the place that is at cycle zero
@@ -44,6 +45,10 @@ class Shown:
         """With the place at cycle zero. Raises PresetError where the run has no such place."""
         return replace(self, origin_cycle=align.origin(self.spans, place, nth_cta, nth_tile))
 
+    def drawn(self) -> tuple[str, int, bool, int]:
+        """What tells its drawing from another one."""
+        return self.experiment.model_dump_json(), self.answer["sm"], self.stale, self.origin_cycle
+
     def run(self) -> timeline.Run:
         """As a figure takes it."""
         return timeline.Run(
@@ -58,11 +63,12 @@ class Shown:
 
     def use(self, axis: Window) -> Use:
         """What it did in a window of the figure's axis."""
-        return use(self.spans, self.answer["occupancy"], axis.moved(self.origin_cycle))
+        return windows.use(self.spans, self.answer["occupancy"], axis.moved(self.origin_cycle))
 
     def warpgroups(self, axis: Window) -> pd.DataFrame:
         """What its warpgroups did and waited for in a window of the axis, in per cent of it."""
-        return warpgroups(self.spans, axis.moved(self.origin_cycle)).map(lambda share: f"{share:.1%}")
+        table = windows.warpgroups(self.spans, axis.moved(self.origin_cycle))
+        return table.map(lambda share: f"{share:.1%}" if share else compare.ABSENT)
 
 
 def view(runs: Sequence[Shown], place: float | None) -> Window:
@@ -72,8 +78,9 @@ def view(runs: Sequence[Shown], place: float | None) -> Window:
         return Window(min(low - zero for zero, (low, _) in whole), max(high - zero for zero, (_, high) in whole))
     first = runs[0]
     low, high = gantt.window(first.spans, place)
-    if place == 0 and first.origin_cycle:
-        return Window(-_LEAD * (high - low), (1 - _LEAD) * (high - low))
+    if place == 0:
+        lead = _LEAD * (high - low) if first.origin_cycle else 0
+        return Window(-lead, high - low - lead)
     return Window(low - first.origin_cycle, high - first.origin_cycle)
 
 
@@ -102,21 +109,23 @@ def window_words(axis: Window, runs: Sequence[Shown], selected: bool) -> str:
     )
 
 
-def cards(runs: Sequence[Shown], axis: Window) -> list[tuple[str, str, str]]:
-    """Title, value of the first run, and that of the second (or nothing) for each quantity of a window."""
-    uses = [run.use(axis) for run in runs]
-    found = []
-    for name, say in (
-        ("Tensor core busy", lambda use, run: f"{use.tensor_core:.0%}"),
-        ("MUFU asked for", lambda use, run: f"{use.mufu:.0%}"),
-        ("Consumers waiting", lambda use, run: f"{use.consumers_waiting:.0%}"),
-        ("Producer waiting", lambda use, run: f"{use.producer_waiting:.0%}"),
-        ("TMA lines in flight", lambda use, run: f"{compare.digits(use.tma_lines)} of {run.inflight_lines}"),
-        ("L2, DRAM backlog", lambda use, run: f"{use.l2_backlog_cycles:.1f}, {use.dram_backlog_cycles:.0f} cyc"),
-    ):
-        values = [say(one, run) for one, run in zip(uses, runs, strict=True)]
-        found.append((name, values[0], values[1] if len(values) > 1 else ""))
-    return found
+def utilization(runs: Sequence[Shown], axis: Window) -> pd.DataFrame:
+    """How the units of each run (index) were used in a window: shares of its time, mean levels of queues."""
+    rows = []
+    for run in runs:
+        use = run.use(axis)
+        rows.append(
+            {
+                "Tensor core busy": f"{use.tensor_core:.1%}",
+                "MUFU asked for": f"{use.mufu:.1%}",
+                "Consumers waiting": f"{use.consumers_waiting:.1%}",
+                "Producer waiting": f"{use.producer_waiting:.1%}",
+                "TMA lines in flight": f"{use.tma_lines:.1f} of {run.inflight_lines}",
+                "L2 backlog": f"{use.l2_backlog_cycles:.1f} cycles",
+                "DRAM backlog": f"{use.dram_backlog_cycles:.1f} cycles",
+            }
+        )
+    return pd.DataFrame(rows, index=pd.Index([label(run.name) for run in runs], name="Window"))
 
 
 def downloads(run: Shown) -> list[tuple[str, str, str, Any]]:

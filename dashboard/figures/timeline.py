@@ -128,8 +128,8 @@ def _stack(chart: go.Figure, rows_share: float, gap: float) -> None:
         yaxis2={"domain": [panel + gap, 2 * panel + gap], **common},
         yaxis3={"domain": [0, panel], **common},
     )
-    chart.layout.yaxis2.title.text = "lines"
-    chart.layout.yaxis3.title.text = "cycles"
+    chart.layout.yaxis2.title.text = "lines<br>in flight"
+    chart.layout.yaxis3.title.text = "backlog<br>(cycles)"
 
 
 def _ceilings(chart: go.Figure, runs: Sequence[Run]) -> None:
@@ -170,6 +170,7 @@ def _time_axes(chart: go.Figure, runs: Sequence[Run], view: tuple[float, float],
     chart.update_layout(
         xaxis2={
             "overlaying": "x",
+            "tickmode": "auto",  # its own round numbers, not those of the cycles
             "side": "top",
             "anchor": "y",
             "range": [view[0] * us, view[1] * us],

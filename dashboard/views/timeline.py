@@ -11,12 +11,13 @@ from dashboard.shown import Shown
 from dashboard.widgets import url
 from dashboard.widgets.experiment import DEFAULTS, sidebar
 from dashboard.widgets.simulation import simulation
-from dashboard.widgets.timeline_controls import Choice, choice, view
+from dashboard.widgets.timeline_controls import Choice, choice, kept_view, view
 from dashboard.widgets.timeline_window import selected, window_section
 from presets.errors import PresetError
 from presets.experiment import Experiment
 
 FIGURE = "timeline"
+_HINT = "Drag to zoom, double-click to reset; the box tool selects a window for the table below."
 FIRST, SECOND = "-timeline", "-timeline-second"
 
 
@@ -25,33 +26,38 @@ def page() -> None:
     if experiment is None:
         return
     st.markdown(f"#### {experiment.words()}")
-    chosen = choice(experiment)
-    runs = [run for run in (_first(experiment, chosen.sm), _second(chosen)) if run is not None]
-    if not runs or runs[0].spans.empty:
-        st.info(f"SM {chosen.sm} ran no CTA: the grid is smaller than the GPU." if runs else "Nothing to show yet.")
+    with st.container():
+        chosen = choice(experiment)
+    with st.container():
+        first, remark = _first(experiment, chosen.sm)
+        second = _second(chosen)
+    if first is None or first.spans.empty:
+        st.info(remark if first is None else f"SM {chosen.sm} ran no CTA: the grid is smaller than the GPU.")
         return
+    runs = [first] if second is None or second.spans.empty else [first, second]
     try:
-        runs = [run.aligned(chosen.place, chosen.nth_cta, chosen.nth_tile) for run in runs if not run.spans.empty]
+        runs = [run.aligned(chosen.place, chosen.nth_cta, chosen.nth_tile) for run in runs]
     except PresetError as error:
         st.error(f"Nothing to align: {error}.")
         return
-    _figure(chosen, runs)
+    _figure(chosen, runs, remark)
 
 
-def _first(experiment: Experiment, sm: int) -> Shown | None:
-    """The experiment's own run, or the last one, or the worked example; a stale one says which it is."""
+def _first(experiment: Experiment, sm: int) -> tuple[Shown | None, str]:
+    """The experiment's own run, or the last one, or the worked example; and what has to be said of it."""
     given, why_not = simulation(experiment, sm, FIRST)
     if given is not None:
-        return Shown(experiment, given, "This experiment")
+        return Shown(experiment, given, "This experiment"), _HINT
     kept, example = state.last_answer(FIRST), examples.current()
     if kept is None and example is None:
-        return None
+        return None, why_not
     old, answer = kept or example  # type: ignore[misc]
-    what = "Stale" if kept else "Worked example meanwhile"
-    st.caption(f"{what}: this is {old.words()}, SM {answer['sm']}. {markdown(why_not)}")
+    which = f"{old.words()}, SM {answer['sm']}"
+    if kept:
+        return Shown(old, answer, "An earlier run (stale)", stale=True), f"Stale: {which}. {markdown(why_not)}"
     return Shown(
-        old, answer, f"SM {answer['sm']} of an earlier run (stale)" if kept else "Worked example", stale=True
-    )
+        old, answer, "Worked example", stale=True
+    ), f"Worked example meanwhile: {which}. {markdown(why_not)}"
 
 
 def _second(chosen: Choice) -> Shown | None:
@@ -65,20 +71,20 @@ def _second(chosen: Choice) -> Shown | None:
     return Shown(*kept, "An earlier second run (stale)", stale=True) if kept else None
 
 
-def _figure(chosen: Choice, runs: list[Shown]) -> None:
+def _figure(chosen: Choice, runs: list[Shown], remark: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         place, asked = view()
         _downloads(runs)
-        st.caption("Drag to zoom, double-click to reset; the box tool selects a window.")
-    first_view = shown.view(runs, place)
+        st.caption(remark)
     aligned_at = align.words(chosen.place, chosen.nth_cta, chosen.nth_tile)
     revision = f"{runs[0].experiment.words()}|{asked}|{aligned_at}"
-    chart = timeline_figure.figure([run.run() for run in runs], first_view, shown.title(runs), aligned_at, revision)
+    drawn = kept_view(revision, [run.drawn() for run in runs], shown.view(runs, place))
+    chart = timeline_figure.figure([run.run() for run in runs], drawn, shown.title(runs), aligned_at, revision)
     event = st.plotly_chart(chart, key=FIGURE, config=style.TIME_TOOLBAR, on_select="rerun", selection_mode="box")
     for run in runs:
         if run.answer["left_out"]:
             st.caption(f"{run.name}: {run.answer['left_out']:,} later spans are not shown.")
-    window_section(runs, FIGURE, first_view, selected(event))
+    window_section(runs, FIGURE, drawn, selected(event))
 
 
 def _downloads(runs: list[Shown]) -> None:

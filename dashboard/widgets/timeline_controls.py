@@ -6,10 +6,12 @@ import streamlit as st
 
 from dashboard import align, what_if
 from dashboard.widgets.experiment import start
+from dashboard.window import Window
 from presets.errors import PresetError
 from presets.experiment import Experiment
 
 VIEWS: dict[str, float | None] = {"Start": 0.0, "Middle": 0.5, "End": 1.0, "Whole run": None}
+_VIEW, _VISIBLE = "timeline_drawn_view", "timeline_visible"
 _KEPT: dict[str, Any] = {"persist_state": "session"}
 
 
@@ -96,3 +98,24 @@ def view() -> tuple[float | None, int]:
         **_KEPT,
     )
     return VIEWS[chosen or "Start"], int(st.session_state["timeline_views"])
+
+
+def kept_view(revision: str, drawn: object, first_view: Window) -> Window:
+    """The cycles to draw: `first_view` of a new `revision`, else what was visible when `drawn` last changed.
+
+    Streamlit puts a new figure in place of one whose data changed, and zoom with it. So a figure with other data
+    starts where its predecessor was looking, and one with the same data is not touched.
+    """
+    before = st.session_state.get(_VIEW)
+    if before is None or before[0] != revision:
+        st.session_state.pop(_VISIBLE, None)
+        kept = first_view
+    else:
+        kept = before[2] if before[1] == drawn else st.session_state.get(_VISIBLE, before[2])
+    st.session_state[_VIEW] = (revision, drawn, kept)
+    return kept
+
+
+def remember_visible(window: Window) -> None:
+    """Keep what the browser shows, for the next figure."""
+    st.session_state[_VISIBLE] = window
