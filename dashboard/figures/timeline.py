@@ -11,6 +11,12 @@ from dashboard.figures import gantt
 from dashboard.figures.style import CEILING, finish
 
 _LINES, _L2, _DRAM = "#CC79A7", "#0072B2", "#D55E00"
+_CURVES = (
+    ("sm_tma_lines", "TMA lines in flight", "lines", "y2", _LINES),
+    ("l2_backlog_cycles", "L2 slice backlog", "cycles", "y3", _L2),
+    ("dram_backlog_cycles", "DRAM channel backlog", "cycles", "y3", _DRAM),
+)
+_FLOOR_CYCLES = 0.1  # lower ends of a logarithmic axis: an empty queue is drawn there
 _DASHES = ("solid", "dot")  # the first run, the second
 _ROW_PX, _PANEL_PX, _GAP_PX, _TOP_PX, _BOTTOM_PX = 24, 74, 16, 76, 126
 _PANELS = 2
@@ -96,40 +102,53 @@ def _rows_axis(chart: go.Figure, runs: Sequence[Run], lowest: Sequence[int]) -> 
 
 def _curves(run: Run, number: int, count: int) -> Iterator[go.Scatter]:
     """Mean levels per bucket as steps; the largest level within a bucket is in the hover box."""
-    levels, suffix = run.occupancy, f", {run.name}" if count > 1 else ""
-    for column, title, unit, axis, color in (
-        ("sm_tma_lines", "TMA lines in flight", "lines", "y2", _LINES),
-        ("l2_backlog_cycles", "L2 slice backlog", "cycles", "y3", _L2),
-        ("dram_backlog_cycles", "DRAM channel backlog", "cycles", "y3", _DRAM),
-    ):
-        us = 1e6 / run.clock_hz
-        start, end = levels["start_cycle"].to_numpy(float), levels["end_cycle"].to_numpy(float)
+    levels, us = run.occupancy, 1e6 / run.clock_hz
+    start, end = levels["start_cycle"].to_numpy(float), levels["end_cycle"].to_numpy(float)
+    dash = _DASHES[number % 2]
+    for column, title, unit, axis, color in _CURVES:
+        mean = levels[column].to_numpy(float)
         yield go.Scatter(
-            name=title + suffix,
+            name=title,
+            legendgroup=title,
+            showlegend=number == 0,
             x=start - run.origin_cycle,
-            y=levels[column].to_numpy(float),
+            y=mean if axis == "y2" else np.maximum(mean, _FLOOR_CYCLES),
             yaxis=axis,
             mode="lines",
-            line={"shape": "hv", "width": 1.5, "color": color, "dash": _DASHES[number % 2]},
+            line={"shape": "hv", "width": 1.5, "color": color, "dash": dash},
             opacity=gantt.STALE_OPACITY if run.stale else 1.0,
-            customdata=np.column_stack([start, end, start * us, end * us, levels[f"{column}_max"]]),
-            hovertemplate=f"{title}{suffix}: mean %{{y:.3~g}} {unit}, largest %{{customdata[4]:.3~g}}"
-            "<br>cycles %{customdata[0]:,} to %{customdata[1]:,}"
+            customdata=np.column_stack([start, end, start * us, end * us, mean, levels[f"{column}_max"]]),
+            hovertemplate=f"{title}, {run.name}: mean %{{customdata[4]:.3~g}} {unit}, "
+            "largest %{customdata[5]:.3~g}<br>cycles %{customdata[0]:,} to %{customdata[1]:,}"
             "<br>%{customdata[2]:.3f} to %{customdata[3]:.3f} µs<extra></extra>",
         )
+    if count > 1:
+        line = {"color": CEILING, "width": 1.5, "dash": dash}
+        yield go.Scatter(name=f"curves of: {run.name}", x=[None], y=[None], yaxis="y2", mode="lines", line=line)
 
 
 def _stack(chart: go.Figure, rows_share: float, gap: float) -> None:
     """The pipeline on top, below it the two panels of curves, all over the same cycles."""
     panel = (1 - rows_share - _PANELS * gap) / _PANELS
-    common = {"fixedrange": True, "rangemode": "tozero", "nticks": 4, "title": {"font": {"size": 11}}}
+    small = {"font": {"size": 11}}
     chart.update_layout(
         yaxis={"domain": [1 - rows_share, 1]},
-        yaxis2={"domain": [panel + gap, 2 * panel + gap], **common},
-        yaxis3={"domain": [0, panel], **common},
+        yaxis2={
+            "domain": [panel + gap, 2 * panel + gap],
+            "fixedrange": True,
+            "nticks": 4,
+            "title": {"text": "lines<br>in flight", **small},
+        },
+        yaxis3={
+            "domain": [0, panel],
+            "fixedrange": True,
+            "type": "log",
+            "dtick": 1,
+            "range": [np.log10(_FLOOR_CYCLES), 3],
+            "exponentformat": "none",
+            "title": {"text": "backlog<br>(cycles)", **small},
+        },
     )
-    chart.layout.yaxis2.title.text = "lines<br>in flight"
-    chart.layout.yaxis3.title.text = "backlog<br>(cycles)"
 
 
 def _ceilings(chart: go.Figure, runs: Sequence[Run]) -> None:

@@ -28,8 +28,10 @@ def page() -> None:
     st.markdown(f"#### {experiment.words()}")
     with st.container():
         chosen = choice(experiment)
-    with st.container():
+    left, right = st.columns(2) if chosen.second else (st.container(), st.container())
+    with left:
         first, remark = _first(experiment, chosen.sm)
+    with right:
         second = _second(chosen)
     if first is None or first.spans.empty:
         st.info(remark if first is None else f"SM {chosen.sm} ran no CTA: the grid is smaller than the GPU.")
@@ -52,12 +54,10 @@ def _first(experiment: Experiment, sm: int) -> tuple[Shown | None, str]:
     if kept is None and example is None:
         return None, why_not
     old, answer = kept or example  # type: ignore[misc]
-    which = f"{old.words()}, SM {answer['sm']}"
+    which = f"{markdown(old.words())}, SM {answer['sm']}."
     if kept:
-        return Shown(old, answer, "An earlier run (stale)", stale=True), f"Stale: {which}. {markdown(why_not)}"
-    return Shown(
-        old, answer, "Worked example", stale=True
-    ), f"Worked example meanwhile: {which}. {markdown(why_not)}"
+        return Shown(old, answer, "An earlier run (stale)", stale=True), f"Stale: this is {which}"
+    return Shown(old, answer, "Worked example", stale=True), f"Worked example meanwhile: {which}"
 
 
 def _second(chosen: Choice) -> Shown | None:
@@ -75,7 +75,7 @@ def _figure(chosen: Choice, runs: list[Shown], remark: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         place, asked = view()
         _downloads(runs)
-        st.caption(remark)
+    st.caption(remark)
     aligned_at = align.words(chosen.place, chosen.nth_cta, chosen.nth_tile)
     revision = f"{runs[0].experiment.words()}|{asked}|{aligned_at}"
     drawn = kept_view(revision, [run.drawn() for run in runs], shown.view(runs, place))

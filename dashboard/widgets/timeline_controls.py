@@ -53,7 +53,8 @@ def choice(experiment: Experiment) -> Choice:
     try:
         second = what_if.changed(experiment, text or "")
     except PresetError as error:
-        st.error(f"No second run. {error}")
+        known, _, keys = str(error).partition(" Allowed: ")
+        st.error(f"No second run. {known}" + (" The Presets page lists every key." if keys else ""))
         second = None
     return Choice(int(sm), second, " ".join((text or "").split()), place, nth_cta, nth_tile)
 
