@@ -43,7 +43,7 @@ class Use(NamedTuple):
 def shares(spans: pd.DataFrame, window: Window) -> pd.DataFrame:
     """Share of the window by activity (index) and row (columns); warpgroups add up to 1 with what is left over."""
     inside = spans["end_cycle"].clip(upper=window.end_cycle) - spans["start_cycle"].clip(lower=window.start_cycle)
-    clipped = spans.assign(cycles=inside)[inside > 0]
+    clipped = spans.assign(cycles=inside.astype(float))[inside > 0]
     table = clipped.pivot_table(
         index="activity", columns="row", values="cycles", aggfunc="sum", observed=True, fill_value=0.0
     )
