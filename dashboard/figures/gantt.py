@@ -37,6 +37,7 @@ _COLORS = {
     "wait for a free V stage": "rgba(128,128,128,0.28)",
 }
 _OTHER, _OTHER_WAIT = "#999999", "rgba(128,128,128,0.20)"
+_ISSUE_CYCLES = 1
 _BAR, _WAIT_BAR = 0.8, 0.45  # heights in rows
 STALE_OPACITY = 0.35
 WINDOW_CYCLES = 30_000  # some ten K/V tiles: wide enough for the rhythm, narrow enough to tell spans apart
@@ -83,6 +84,7 @@ def bars(spans: pd.DataFrame, us: float, shift: int, lowest: int, stale: bool) -
     for activity in sorted(spans["activity"].unique(), key=_order):
         some = spans[spans["activity"] == activity]
         wait = some["category"].iloc[0] == "wait"
+        some = _joined(some) if wait else some
         height = _BAR / max(len(lanes), 1) if activity.startswith("exp,") else _BAR
         yield go.Bar(
             name=activity,
@@ -92,6 +94,19 @@ def bars(spans: pd.DataFrame, us: float, shift: int, lowest: int, stale: bool) -
             opacity=STALE_OPACITY if stale else 1.0,
             **_values(some, activity, us, shift),
         )
+
+
+def _joined(waits: pd.DataFrame) -> pd.DataFrame:
+    """Waits of one row for the same thing with no more than an issue cycle between them, drawn as one.
+
+    A warpgroup that issues into a full buffer waits anew for every instruction; a quarter of all spans are such.
+    """
+    ordered = waits.sort_values(["middle", "start_cycle"], kind="stable")
+    same_row = ordered["middle"].eq(ordered["middle"].shift()) & ordered["cta"].eq(ordered["cta"].shift())
+    first = ~(same_row & (ordered["start_cycle"] <= ordered["end_cycle"].shift() + _ISSUE_CYCLES))
+    found = ordered[first].copy()
+    found["end_cycle"] = ordered.groupby(first.cumsum())["end_cycle"].last().to_numpy()
+    return found
 
 
 def _values(spans: pd.DataFrame, activity: str, us: float, shift: int) -> dict[str, Any]:

@@ -19,6 +19,7 @@ _CURVES = (
 _FLOOR_CYCLES = 0.1  # lower ends of a logarithmic axis: an empty queue is drawn there
 _DASHES = ("solid", "dot")  # the first run, the second
 _ROW_PX, _PANEL_PX, _GAP_PX, _TOP_PX, _BOTTOM_PX = 24, 74, 16, 76, 126
+_RIGHT_PX = 62  # room for the names of limits
 _PANELS = 2
 
 
@@ -62,7 +63,9 @@ def figure(runs: Sequence[Run], view: tuple[float, float], title: str, aligned_a
         legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0, "font": {"size": 11}},
     )
     finish(chart, title, round(pixels) + _TOP_PX + _BOTTOM_PX)
-    return chart.update_layout(margin={"t": _TOP_PX, "b": _BOTTOM_PX}, title={"yref": "container", "y": 0.985})
+    return chart.update_layout(
+        margin={"t": _TOP_PX, "b": _BOTTOM_PX, "r": _RIGHT_PX}, title={"yref": "container", "y": 0.985}
+    )
 
 
 def _lowest_rows(runs: Sequence[Run]) -> list[int]:
@@ -159,10 +162,11 @@ def _ceilings(chart: go.Figure, runs: Sequence[Run]) -> None:
             text=f"limit {limit}",
             xref="paper",
             x=1,
-            xanchor="right",
+            xanchor="left",
+            xshift=4,
             yref="y2",
             y=limit,
-            yanchor="top",
+            yanchor="middle",
             showarrow=False,
             font={"size": 11, "color": CEILING},
         )

@@ -36,7 +36,7 @@ def choice(experiment: Experiment) -> Choice:
             sms - 1,
             min(start("sm"), sms - 1),
             key="sm",
-            width=130,
+            width=110,
             help=f"{experiment.gpu.title} has SMs 0 to {sms - 1}. Another SM is another run of the simulator.",
             **_KEPT,
         )
@@ -44,7 +44,7 @@ def choice(experiment: Experiment) -> Choice:
             "Second run: what if",
             start("second"),
             key="second",
-            width=300,
+            width=240,
             placeholder=what_if.EXAMPLE,
             help="KEY=VALUE, several separated by blanks, as --set on the command line. Empty: one run only.",
             **_KEPT,
@@ -67,16 +67,16 @@ def _alignment() -> tuple[str, int, int]:
         places,
         index,
         key="align",
-        width=210,
+        width=190,
         format_func=align.PLACES.__getitem__,
         help="Two runs are drawn on one scale, each with this place at cycle zero.",
         **_KEPT,
     )
     nth_cta = nth_tile = 1
     if place != align.START:
-        nth_cta = int(st.number_input("CTA", 1, None, start("nth_cta"), key="nth_cta", width=120, **_KEPT))
+        nth_cta = int(st.number_input("CTA", 1, None, start("nth_cta"), key="nth_cta", width=100, **_KEPT))
     if place == align.TILE:
-        nth_tile = int(st.number_input("K/V tile", 1, None, start("nth_tile"), key="nth_tile", width=120, **_KEPT))
+        nth_tile = int(st.number_input("K/V tile", 1, None, start("nth_tile"), key="nth_tile", width=100, **_KEPT))
     return str(place), nth_cta, nth_tile
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dashboard import spans
-from dashboard.figures import timeline
+from dashboard.figures import gantt, timeline
 from simfa import simulate
 from tests.dashboard.conftest import experiment
 
@@ -35,7 +35,8 @@ def test_the_number_of_traces_does_not_grow_with_the_number_of_spans(answer):
     many = answer | {"timeline": spans.frame(answer["timeline"].to_dict("records") * 40)}
     assert len(many["timeline"]) > 10_000
     assert len(figure(run_of(many)).data) == len(one.data) <= 30
-    assert sum(len(trace.x) for trace in bars(figure(run_of(many)))) == len(many["timeline"])
+    drawn = [trace for trace in bars(figure(run_of(many))) if not trace.name.startswith("wait")]
+    assert sum(len(trace.x) for trace in drawn) == (many["timeline"]["category"] != "wait").sum()
 
 
 def test_rows_are_the_warpgroups_the_units_and_one_mufu(answer):
@@ -96,3 +97,21 @@ def test_curves_are_steps_of_the_levels(answer):
     lines = next(trace for trace in figure(run_of(answer)).data if trace.name == "TMA lines in flight")
     assert lines.line.shape == "hv"
     assert np.allclose(lines.y, answer["occupancy"]["sm_tma_lines"])
+
+
+def test_waits_back_to_back_are_drawn_as_one_and_others_apart():
+    buffer = "wait for room in the WGMMA buffer"
+    rows = [
+        {"row": row, "activity": buffer, "category": "wait", "start_cycle": start, "end_cycle": end, "cta": cta}
+        for row, start, end, cta in (
+            ("consumer 1", 0, 10, 0),
+            ("consumer 1", 11, 20, 0),  # an issue cycle between them
+            ("consumer 1", 22, 30, 0),
+            ("consumer 2", 31, 40, 0),
+            ("consumer 2", 40, 50, 7),
+        )
+    ]
+    frame = spans.frame([row | {"issued_cycle": row["start_cycle"]} for row in rows])
+    (trace,) = gantt.bars(frame, 1.0, 0, 0, stale=False)
+    drawn = sorted(zip(trace.base, trace.base + trace.x, strict=True))
+    assert drawn == [(0, 20), (22, 30), (31, 40), (40, 50)]

@@ -92,7 +92,7 @@ def test_two_aligned_runs_fit_the_page(open_page, width, dark):
 def test_the_trace_is_downloaded_with_threads_and_counters(open_page):
     page = open_page("timeline?seq=512")
     status(page)
-    page.get_by_role("button", name="Download").click()
+    page.get_by_test_id("stPopoverButton").click()
     with page.expect_download() as download:
         page.get_by_role("button", name="Chrome trace").click()
     assert download.value.suggested_filename == "llama3-8b_h800_512_sm0.json"
