@@ -9,6 +9,7 @@ from typing import NamedTuple
 import pandas as pd
 
 WARPGROUPS = ("producer", "consumer", "thread")
+_PAGE = 0.8
 REST = "issuing, or between CTAs"
 
 
@@ -22,6 +23,10 @@ class Window(NamedTuple):
     def cycles(self) -> float:
         """Its length."""
         return self.end_cycle - self.start_cycle
+
+    def paged(self, pages: int) -> "Window":
+        """The window `pages` further on (back, if negative), a fifth of it still in view."""
+        return self.moved(_PAGE * pages * self.cycles)
 
     def moved(self, by_cycles: float) -> "Window":
         """The same length of time, `by_cycles` later."""

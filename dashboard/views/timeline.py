@@ -11,13 +11,13 @@ from dashboard.shown import Shown
 from dashboard.widgets import url
 from dashboard.widgets.experiment import DEFAULTS, sidebar
 from dashboard.widgets.simulation import simulation
-from dashboard.widgets.timeline_controls import Choice, choice, kept_view, view
+from dashboard.widgets.timeline_controls import Choice, choice, kept_view, pager, view
 from dashboard.widgets.timeline_window import selected, window_section
 from presets.errors import PresetError
 from presets.experiment import Experiment
 
 FIGURE = "timeline"
-_HINT = "Drag to zoom, double-click to reset; the box tool selects a window for the table below."
+_HINT = "Drag to zoom, double-click to reset; the box tool selects a window for the tables below."
 FIRST, SECOND = "-timeline", "-timeline-second"
 
 
@@ -74,6 +74,7 @@ def _second(chosen: Choice) -> Shown | None:
 def _figure(chosen: Choice, runs: list[Shown], remark: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         place, asked = view()
+        pager()
         _downloads(runs)
     st.caption(remark)
     aligned_at = align.words(chosen.place, chosen.nth_cta, chosen.nth_tile)

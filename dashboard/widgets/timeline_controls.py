@@ -11,7 +11,7 @@ from presets.errors import PresetError
 from presets.experiment import Experiment
 
 VIEWS: dict[str, float | None] = {"Start": 0.0, "Middle": 0.5, "End": 1.0, "Whole run": None}
-_VIEW, _VISIBLE = "timeline_drawn_view", "timeline_visible"
+_VIEW, _VISIBLE, _PAGED = "timeline_drawn_view", "timeline_visible", "timeline_paged"
 _KEPT: dict[str, Any] = {"persist_state": "session"}
 
 
@@ -101,14 +101,28 @@ def view() -> tuple[float | None, int]:
     return VIEWS[chosen or "Start"], int(st.session_state["timeline_views"])
 
 
+def pager() -> None:
+    """Buttons, and Shift with an arrow key, that move the visible window."""
+    for label, key, pages in (("Earlier", "Shift+Left", -1), ("Later", "Shift+Right", 1)):
+        st.button(label, key=f"timeline_{label.lower()}", shortcut=key, on_click=_page, args=(pages,))
+
+
+def _page(pages: int) -> None:
+    before = st.session_state.get(_VIEW)
+    if before is not None:
+        st.session_state[_PAGED] = st.session_state.get(_VISIBLE, before[2]).paged(pages)
+
+
 def kept_view(revision: str, drawn: object, first_view: Window) -> Window:
     """The cycles to draw: `first_view` of a new `revision`, else what was visible when `drawn` last changed.
 
     Streamlit puts a new figure in place of one whose data changed, and zoom with it. So a figure with other data
     starts where its predecessor was looking, and one with the same data is not touched.
     """
-    before = st.session_state.get(_VIEW)
-    if before is None or before[0] != revision:
+    before, paged = st.session_state.get(_VIEW), st.session_state.pop(_PAGED, None)
+    if paged is not None:
+        kept = st.session_state[_VISIBLE] = paged
+    elif before is None or before[0] != revision:
         st.session_state.pop(_VISIBLE, None)
         kept = first_view
     else:

@@ -65,6 +65,15 @@ def test_zoom_is_reported_below_and_outlives_another_sm_and_a_second_run(open_pa
     page.get_by_text(f"from {zoomed[0]:,.0f} to {zoomed[1]:,.0f}").wait_for()
 
 
+def test_the_keyboard_moves_the_window(open_page):
+    page = open_page("timeline")
+    status(page)
+    page.get_by_text("Visible window: 30,000 cycles").wait_for()
+    page.keyboard.press("Shift+ArrowRight")
+    page.get_by_text("from 24,000 to 54,000").wait_for()
+    assert page.evaluate(RANGES)[:2] == pytest.approx([24_000, 54_000])
+
+
 def test_a_box_selects_a_window_for_the_table(open_page):
     page = open_page("timeline?seq=1024")
     status(page)

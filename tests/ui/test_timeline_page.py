@@ -121,6 +121,13 @@ def test_the_whole_run_can_be_shown(app):
     assert "Visible window: 80" in texts(app) and "µs)" in texts(app)
 
 
+def test_the_window_moves_earlier_and_later(app):
+    app.button(key="timeline_later").click().run()
+    assert "from 24,000 to 54,000" in texts(app)
+    app.button(key="timeline_earlier").click().run()
+    assert "from 0 to 30,000" in texts(app) and not app.exception
+
+
 def test_an_sm_without_a_cta_is_said():
     app = simulated(opened(llm="llama3-8b", seq="128", sm="100"))
     assert "SM 100 ran no CTA" in " ".join(item.value for item in app.info)
