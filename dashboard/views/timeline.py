@@ -81,7 +81,10 @@ def _figure(chosen: Choice, runs: list[Shown], remark: str) -> None:
     revision = f"{runs[0].experiment.words()}|{asked}|{aligned_at}"
     drawn = kept_view(revision, [run.drawn() for run in runs], shown.view(runs, place))
     chart = timeline_figure.figure([run.run() for run in runs], drawn, shown.title(runs), aligned_at, revision)
-    event = st.plotly_chart(chart, key=FIGURE, config=style.TIME_TOOLBAR, on_select="rerun", selection_mode="box")
+    with st.container(height=chart.layout.height, border=False, gap=None):  # stays while a new figure is put in
+        event = st.plotly_chart(
+            chart, key=FIGURE, config=style.TIME_TOOLBAR, on_select="rerun", selection_mode="box"
+        )
     for run in runs:
         if run.answer["left_out"]:
             st.caption(f"{run.name}: {run.answer['left_out']:,} later spans are not shown.")
