@@ -28,6 +28,9 @@ LARGEST = {
     "seq_kv": MAX_LENGTH,
     "batch": 65_536,
     "tp": 1024,
+    "sm": 1023,  # of the Timeline page, as the two that follow
+    "nth_cta": 100_000,
+    "nth_tile": 100_000,
 }
 _TEXT_LIMIT = 2000
 _OTHER_LARGEST = 100

@@ -73,7 +73,7 @@ def machine_of(
         tma.make_tma(gpu.sm.count, config, *tensor_map.encode(maps), code.starts, code.fills),
         _memory(gpu, hardware, seed),
         events.make_queue(capacity),
-        probe.make_probe(timeline_sm, SPAN_CAPACITY, slots),
+        probe.make_probe(timeline_sm, SPAN_CAPACITY, slots, len(ctas), roles),
         code.instructions.astype(opcodes.INSTRUCTION),
         entries,
     )

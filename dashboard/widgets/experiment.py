@@ -26,6 +26,11 @@ DEFAULTS: dict[str, url.Value] = recipe.DEFAULTS | {
     "change": 10,
     "estimator": "simfa-python",
     "metric": "dram_bytes",
+    "sm": 0,
+    "second": "",
+    "align": "start",
+    "nth_cta": 1,
+    "nth_tile": 1,
 }
 _LARGEST = recipe.LARGEST
 _KEPT: dict[str, Any] = {"persist_state": "session"}  # what is set outlives a visit to another page
