@@ -19,6 +19,7 @@ state.board()  # starts the worker processes while the first page is drawn
 PAGES = [
     st.Page("views/compare.py", title="Compare", default=True),
     st.Page("views/regimes.py", title="Regimes"),
+    st.Page("views/timeline.py", title="Timeline"),
     st.Page("views/sweep.py", title="Sweep"),
     st.Page("views/measured.py", title="Measured"),
     st.Page("views/validation.py", title="Validation"),

@@ -28,7 +28,6 @@ from presets.experiment import Experiment
 QUEUED, RUNNING, DONE, FAILED, CANCELLED = "queued", "running", "done", "failed", "cancelled"
 ATTEMPTS = 2
 KEPT_ANSWERS = 64
-SHOWN_SPANS = 40_000  # what a browser still moves fluently; `python -m simfa run --timeline` keeps more
 WORKERS = 2  # joblib runs a single worker inside the calling process, so never fewer than two
 IDLE_WORKER_TIMEOUT_S = 3600
 PARENT_CHECK_S = 1.0
@@ -36,7 +35,7 @@ PARENT_CHECK_S = 1.0
 
 @dataclass
 class Job:
-    """One simulation asked for: its state, and once done its answer (record, timeline as a table).
+    """One simulation asked for: its state, and once done its answer (`dashboard.spans.answer`).
 
     `kept` says that the answer was found on disk; `remark` what happened to a file there.
     """
@@ -219,13 +218,12 @@ def prepare() -> None:
     from simfa import simulate
 
     llm, gpu, kernel = load(LlmSpec, "llama3-8b"), load(GpuSpec, "h800"), load(KernelSpec, "fa3")
-    simulate.run(build(llm, gpu, kernel, {}, seq_q=128, seq_kv=128))
+    simulate.run(build(llm, gpu, kernel, {}, seq_q=128, seq_kv=128), timeline_sm=0)
 
 
 def work(experiment: Experiment, timeline_sm: int, folder: Path) -> tuple[str, Any]:
     """In a worker process: run one simulation; returns the final state and the answer or the reason."""
-    from presets.record import to_record
-    from simfa import simulate, timeline
+    from simfa import simulate
 
     write(folder / "pid", str(os.getpid()))
     cancel = folder / "cancel"
@@ -242,11 +240,7 @@ def work(experiment: Experiment, timeline_sm: int, folder: Path) -> tuple[str, A
         return FAILED, str(error)
     except MemoryError:
         return FAILED, "The simulation ran out of memory; choose a shorter length or a smaller batch."
-    roles = 1 + experiment.kernel.pipeline.consumer_warpgroups
-    return DONE, {
-        "record": to_record(experiment, run.result),
-        "timeline": spans.frame(timeline.rows(run.spans, roles)[:SHOWN_SPANS]),
-    }
+    return DONE, spans.answer(experiment, run)
 
 
 def leave_with_parent(parent_pid: int) -> None:

@@ -37,12 +37,12 @@ def answer(key: str, job: Job | None) -> dict[str, Any] | None:
     return examples.answer_for(key)
 
 
-def remember(experiment: Experiment, given: dict[str, Any]) -> None:
-    """Keep the last simulated answer, to show it (marked stale) while the next one runs."""
-    st.session_state["last_answer"] = (experiment, given)
+def remember(experiment: Experiment, given: dict[str, Any], place: str = "") -> None:
+    """Keep the last simulated answer of a place, to show it (marked stale) while the next one runs."""
+    st.session_state[f"last_answer{place}"] = (experiment, given)
 
 
-def last_answer() -> tuple[Experiment, dict[str, Any]] | None:
-    """The last simulated experiment of this session and its answer."""
-    kept: tuple[Experiment, dict[str, Any]] | None = st.session_state.get("last_answer")
+def last_answer(place: str = "") -> tuple[Experiment, dict[str, Any]] | None:
+    """The last simulated experiment of a place in this session and its answer."""
+    kept: tuple[Experiment, dict[str, Any]] | None = st.session_state.get(f"last_answer{place}")
     return kept

@@ -12,7 +12,7 @@ from presets.errors import NotModelled, PresetError
 from presets.experiment import Experiment
 from presets.record import to_record
 from presets.specs import GpuSpec
-from simfa import dram_command, simulate, timeline, trace_launch, validate_command
+from simfa import columns, dram_command, simulate, timeline, trace_launch, validate_command
 from simfa.coverage import check
 from simfa.kernel_log import format as kernel_log
 from simfa.kernel_log import translate as log_translate
@@ -52,6 +52,8 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, help="deals SM pairs out to L2 partitions")
     parser.add_argument("--timeline", type=Path, metavar="FILE", help="write one SM's timeline (Chrome trace)")
     parser.add_argument("--timeline-sm", type=int, default=0, help="the SM to observe (default 0)")
+    parser.add_argument("--occupancy", type=Path, metavar="FILE", help="write queue levels over time (CSV)")
+    parser.add_argument("--ctas", type=Path, metavar="FILE", help="write a row for every CTA (CSV)")
     parser.add_argument("--json", action="store_true", help="print JSON records")
     parser.add_argument("--quiet", action="store_true", help="no progress on standard error")
     parser.set_defaults(run=run)
@@ -97,10 +99,9 @@ def run(args: argparse.Namespace) -> int:
     if args.trace is not None:
         return _run_trace(args)
     todo = _experiments(args)
-    if args.timeline is not None:
-        if len(todo) != 1:
-            raise PresetError(f"--timeline takes one experiment, the options describe {len(todo)}")
-        _check_timeline(args, todo[0].gpu)
+    if len(todo) != 1 and (given := list(_files(args))):
+        raise PresetError(f"{given[0]} takes one experiment, the options describe {len(todo)}")
+    _check_files(args, todo[0].gpu)
     records = [_one(experiment, args) for experiment in todo]
     if args.json:
         print_json(records[0] if len(records) == 1 else records)
@@ -113,14 +114,10 @@ def run(args: argparse.Namespace) -> int:
 def _run_trace(args: argparse.Namespace) -> int:
     gpu = gpu_options(args)
     trace = text.read(args.trace)
-    if args.timeline is not None:
-        _check_timeline(args, gpu)
-    observed = args.timeline_sm if args.timeline is not None else None
-    record, spans = simulate.run_trace(trace, gpu, args.seed, observed, _progress(args))
-    if args.timeline is not None:
-        _write_timeline(
-            args, timeline.rows(spans, max(len(cta.programs) for cta in trace.ctas), of_trace=True), gpu
-        )
+    _check_files(args, gpu)
+    record, seen = simulate.run_trace(trace, gpu, args.seed, _observed_sm(args), _progress(args))
+    roles = max(len(cta.programs) for cta in trace.ctas)
+    _write_files(args, seen, timeline.rows(seen.spans, roles, of_trace=True), gpu)
     record = {"trace": str(args.trace), **record}
     if args.json:
         print_json(record)
@@ -182,27 +179,43 @@ def _line(record: dict[str, Any], name: str) -> str:
     return "  ".join(parts)
 
 
-def _check_timeline(args: argparse.Namespace, gpu: GpuSpec) -> None:
+def _files(args: argparse.Namespace) -> dict[str, Path]:
+    """The files to write beside the record, by option."""
+    given = {"--timeline": args.timeline, "--occupancy": args.occupancy, "--ctas": args.ctas}
+    return {option: path for option, path in given.items() if path is not None}
+
+
+def _observed_sm(args: argparse.Namespace) -> int | None:
+    return args.timeline_sm if args.timeline is not None or args.occupancy is not None else None
+
+
+def _check_files(args: argparse.Namespace, gpu: GpuSpec) -> None:
+    """Refuse, before anything is simulated, an SM the GPU lacks and files that could not be written."""
     if not 0 <= args.timeline_sm < gpu.sm.count:
         raise PresetError(f"--timeline-sm: {args.timeline_sm} is out of range; allowed: 0 to {gpu.sm.count - 1}")
-    if not args.timeline.resolve().parent.is_dir():
-        raise PresetError(f"--timeline: no such folder: {args.timeline.resolve().parent}")
-    if args.timeline.is_dir():
-        raise PresetError(f"--timeline: {args.timeline} is a folder; give the name of a file")
+    for option, path in _files(args).items():
+        if not path.resolve().parent.is_dir():
+            raise PresetError(f"{option}: no such folder: {path.resolve().parent}")
+        if path.is_dir():
+            raise PresetError(f"{option}: {path} is a folder; give the name of a file")
 
 
 def _one(experiment: Experiment, args: argparse.Namespace) -> dict[str, Any]:
-    observed = args.timeline_sm if args.timeline is not None else None
-    answer = simulate.run(experiment, args.seed, observed, _progress(args))
-    if args.timeline is not None:
-        table = timeline.rows(answer.spans, 1 + experiment.kernel.pipeline.consumer_warpgroups)
-        _write_timeline(args, table, experiment.gpu)
+    answer = simulate.run(experiment, args.seed, _observed_sm(args), _progress(args))
+    _write_files(args, answer.seen, timeline.of(experiment, answer.spans), experiment.gpu)
     return to_record(experiment, answer.result)
 
 
-def _write_timeline(args: argparse.Namespace, table: list[dict[str, Any]], gpu: GpuSpec) -> None:
-    trace = timeline.chrome_trace(table, gpu.sm.clock_hz, args.timeline_sm)
-    _write(args.timeline, json.dumps(trace).encode(), "--timeline")
+def _write_files(
+    args: argparse.Namespace, seen: simulate.Observed, table: list[dict[str, Any]], gpu: GpuSpec
+) -> None:
+    if args.timeline is not None:
+        trace = timeline.chrome_trace(table, gpu.sm.clock_hz, args.timeline_sm, seen.occupancy)
+        _write(args.timeline, json.dumps(trace).encode(), "--timeline")
+    if args.occupancy is not None:
+        _write(args.occupancy, columns.to_csv(seen.occupancy).encode(), "--occupancy")
+    if args.ctas is not None:
+        _write(args.ctas, columns.to_csv(seen.ctas).encode(), "--ctas")
 
 
 def _write(path: Path, content: bytes, option: str) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 
 from presets.errors import NotModelled
 from presets.experiment import Experiment
-from presets.specs import GpuSpec, KernelSpec, L2TimingSpec, TmaSpec
+from presets.specs import GpuSpec, L2TimingSpec, TmaSpec
 from simfa import tiles
 from simfa.coverage import Hardware, check
 from simfa.engine import dispatch, events, machine, opcodes, probe, threads, tma
@@ -55,12 +55,12 @@ def build(experiment: Experiment, seed: int, timeline_sm: int) -> machine.Machin
 
 
 def _build(experiment: Experiment, hardware: Hardware, seed: int, timeline_sm: int) -> machine.Machine:
-    kernel = persistent(experiment) if is_persistent(experiment.kernel) else one_tile(experiment)
+    kernel = persistent(experiment) if tiles.is_persistent(experiment.kernel) else one_tile(experiment)
     maps = tensor_maps(experiment)
     alike = cluster_ctas(experiment) if multicasts(experiment) else 1  # CTAs of a cluster run the same programs
     members = [Member(0, [roles] * alike) for roles in kernel.programs]
     code = assemble(kernel.programs, maps, wgmma_timing(experiment.gpu), members)
-    if is_persistent(experiment.kernel):  # a CTA comes to all programs: stages are those of the fullest
+    if tiles.is_persistent(experiment.kernel):  # a CTA comes to all programs: stages are those of the fullest
         code.releasers[:], code.sources[:] = code.releasers.max(axis=0), code.sources.max(axis=0)
     ctas_per_sm = experiment.kernel.pipeline.occupancy_ctas
     return machine_of(experiment.gpu, hardware, code, maps, kernel.grid, ctas_per_sm, seed, timeline_sm)
@@ -76,17 +76,12 @@ def one_tile(experiment: Experiment) -> KernelLaunch:
     return KernelLaunch(programs, GridArrays(cluster_ctas(experiment), ctas, origins(experiment, order)))
 
 
-def is_persistent(kernel: KernelSpec) -> bool:
-    """Whether CTAs go through tiles, as the official kernel's do."""
-    return kernel.pipeline.schedule in ("static", "dynamic")
-
-
 def persistent(experiment: Experiment) -> KernelLaunch:
     """Persistent CTAs: static in grid order, or dynamic with the heaviest tiles first."""
     schedule = experiment.kernel.pipeline.schedule
     assert schedule is not None
     kernel = official_kernel(experiment)
-    order = (tiles.heaviest_first if schedule == "dynamic" else tiles.in_grid_order)(experiment)
+    order = tiles.launch_order(experiment)
     steps = tiles.kv_tiles(experiment)[order[2]]
     ctas = np.zeros(len(steps), dispatch.CTA)
     ctas["program"] = steps == 0
@@ -160,7 +155,7 @@ def machine_of(
         tma.make_tma(gpu.sm.count, config, *tensor_map.encode(maps), code.starts, code.fills),
         _memory(gpu, hardware, seed),
         events.make_queue(capacity),
-        probe.make_probe(timeline_sm, SPAN_CAPACITY, slots),
+        probe.make_probe(timeline_sm, SPAN_CAPACITY, slots, len(grid.ctas), roles),
         code.instructions.astype(opcodes.INSTRUCTION),
         entries,
     )

@@ -10,8 +10,9 @@ import numpy as np
 from presets.experiment import Experiment
 from presets.record import Result
 from presets.specs import GpuSpec
-from simfa import deadlock, launch, stats, trace_launch
-from simfa.engine import loop
+from simfa import cta_table, deadlock, launch, occupancy, stats, trace_launch
+from simfa.columns import Columns
+from simfa.engine import gauges, loop
 from simfa.engine.machine import Machine
 from simfa.trace.model import Trace
 
@@ -28,12 +29,31 @@ class SimulationError(RuntimeError):
 
 
 @dataclass(frozen=True)
+class Observed:
+    """What was seen of a run beside its counts: every CTA, and of the observed SM spans and queues over time.
+
+    `spans` are `simfa.engine.probe.SPAN` records, `ctas` and `occupancy` the columns of `simfa.cta_table` and
+    `simfa.occupancy`. Without an observed SM the first is empty and the last has no columns.
+    """
+
+    spans: np.ndarray
+    spans_dropped: int
+    ctas: Columns
+    occupancy: Columns
+
+
+@dataclass(frozen=True)
 class Simulation:
-    """A finished run: the Result, and the spans of the observed SM (empty if none was asked for)."""
+    """A finished run: the Result, and what was observed."""
 
     result: Result
-    spans: np.ndarray
+    seen: Observed
     timeline_sm: int | None
+
+    @property
+    def spans(self) -> np.ndarray:
+        """Spans of the observed SM (empty if none was asked for)."""
+        return self.seen.spans
 
 
 def run(
@@ -49,15 +69,13 @@ def run(
     CTAs retired, several times a second; when `should_stop` answers True the run raises Cancelled. Raises
     NotModelled where the simulator cannot answer, SimulationError on a deadlock.
     """
-    observed = -1 if timeline_sm is None else timeline_sm
-    machine = launch.build(experiment, seed, observed)
-    wall_s = _run(machine, progress, should_stop)
-    seen = machine.observer.header[0]
-    return Simulation(
-        result=Result(NAME, **stats.derive(experiment, machine, wall_s), notes=_notes(int(seen["dropped"]))),
-        spans=machine.observer.spans[: int(seen["count"])].copy(),
-        timeline_sm=timeline_sm,
-    )
+    machine = launch.build(experiment, seed, -1 if timeline_sm is None else timeline_sm)
+    meters = _gauges(timeline_sm)
+    wall_s = _run(machine, progress, should_stop, meters)
+    names = stats.role_names(machine.state.stall_cycles.shape[0])
+    seen = _observed(machine, meters, names, cta_table.places(experiment))
+    result = Result(NAME, **stats.derive(experiment, machine, wall_s), notes=_notes(seen.spans_dropped))
+    return Simulation(result, seen, timeline_sm)
 
 
 def run_trace(
@@ -67,22 +85,42 @@ def run_trace(
     timeline_sm: int | None = None,
     progress: Callable[[float], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
-) -> tuple[dict[str, Any], np.ndarray]:
-    """Simulate a trace; its record and the observed SM's spans. Otherwise as `run`."""
+) -> tuple[dict[str, Any], Observed]:
+    """Simulate a trace; its record and what was observed. Otherwise as `run`."""
     machine = trace_launch.build(trace, gpu, seed, -1 if timeline_sm is None else timeline_sm)
-    wall_s = _run(machine, progress, should_stop)
-    spans = machine.observer.spans[: int(machine.observer.header[0]["count"])].copy()
-    return stats.derive_trace(trace, gpu, machine, wall_s), spans
+    meters = _gauges(timeline_sm)
+    wall_s = _run(machine, progress, should_stop, meters)
+    names = stats.thread_names(machine.state.stall_cycles.shape[0])
+    return stats.derive_trace(trace, gpu, machine, wall_s), _observed(machine, meters, names, None)
+
+
+def _gauges(timeline_sm: int | None) -> gauges.Gauges | None:
+    return None if timeline_sm is None else gauges.make_gauges(timeline_sm)
+
+
+def _observed(machine: Machine, meters: gauges.Gauges | None, names: list[str], places: Columns | None) -> Observed:
+    seen = machine.observer.header[0]
+    return Observed(
+        spans=machine.observer.spans[: int(seen["count"])].copy(),
+        spans_dropped=int(seen["dropped"]),
+        ctas=cta_table.columns(machine, names, places),
+        occupancy=occupancy.columns(meters, machine),
+    )
 
 
 def _run(
-    machine: Machine, progress: Callable[[float], None] | None, should_stop: Callable[[], bool] | None
+    machine: Machine,
+    progress: Callable[[float], None] | None,
+    should_stop: Callable[[], bool] | None,
+    meters: gauges.Gauges | None,
 ) -> float:
     """Run a machine from cycle 0 to its end; seconds that it took."""
     loop.begin(machine)
     loop.advance(machine, 0)  # compiles, or loads the compiled loop, before the clock starts
+    if meters is not None:
+        loop.advance_observed(machine, meters, 0)
     started = time.perf_counter()
-    _finish(machine, progress, should_stop)
+    _finish(machine, progress, should_stop, meters)
     return time.perf_counter() - started
 
 
@@ -96,12 +134,18 @@ def _notes(spans_dropped: int) -> tuple[str, ...]:
 
 
 def _finish(
-    machine: Machine, progress: Callable[[float], None] | None, should_stop: Callable[[], bool] | None
+    machine: Machine,
+    progress: Callable[[float], None] | None,
+    should_stop: Callable[[], bool] | None,
+    meters: gauges.Gauges | None = None,
 ) -> None:
     total = len(machine.grid.ctas)
     status = loop.RUNNING
     while status == loop.RUNNING:
-        status = loop.advance(machine, CHUNK_EVENTS)
+        if meters is None:
+            status = loop.advance(machine, CHUNK_EVENTS)
+        else:
+            status = loop.advance_observed(machine, meters, CHUNK_EVENTS)
         if progress is not None:
             progress(int(machine.grid.config[0]["retired"]) / total)
         if status == loop.RUNNING and should_stop is not None and should_stop():

@@ -6,7 +6,7 @@ import numpy as np
 
 from presets.experiment import Experiment
 from presets.specs import GpuSpec
-from simfa import launch, ncu_names, tiles
+from simfa import ncu_names, tiles
 from simfa.engine import opcodes, pipes, threads
 from simfa.engine.machine import Machine
 from simfa.isa import NAME_OF
@@ -32,7 +32,7 @@ def derive(experiment: Experiment, machine: Machine, wall_s: float) -> dict[str,
     cycles = int(machine.queue.header[0]["now"])
     traffic = _traffic(experiment.gpu, machine)
     shares = utilization(experiment.gpu, machine, cycles)
-    if launch.is_persistent(experiment.kernel):
+    if tiles.is_persistent(experiment.kernel):
         busy = int(machine.state.pipes.busy[:, pipes.MUFU].sum()) / pipes.SCALE
     else:
         busy = mufu_cycles(experiment)

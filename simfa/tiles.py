@@ -3,6 +3,7 @@
 import numpy as np
 
 from presets.experiment import Experiment
+from presets.specs import KernelSpec
 
 
 def query_tiles(experiment: Experiment) -> int:
@@ -34,6 +35,17 @@ def turns(experiment: Experiment) -> np.ndarray:
     steps = kv_tiles(experiment)
     masked = np.clip(masked_tiles(experiment) - 1, 0, None)
     return np.stack([masked, np.maximum(steps - 1 - masked, 0)], axis=1).astype(np.int32)
+
+
+def is_persistent(kernel: KernelSpec) -> bool:
+    """Whether CTAs go through tiles, as the official kernel's do."""
+    return kernel.pipeline.schedule in ("static", "dynamic")
+
+
+def launch_order(experiment: Experiment) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Batch, query head and query tile of every CTA or tile, in the order in which they are handed out."""
+    dynamic = experiment.kernel.pipeline.schedule == "dynamic"
+    return heaviest_first(experiment) if dynamic else in_grid_order(experiment)
 
 
 def in_grid_order(experiment: Experiment) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -1,57 +1,59 @@
 """The pipeline of one SM over time: one row per warpgroup and unit, one trace per activity."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from dashboard.figures.style import WAIT, finish
+from dashboard.figures.style import finish
 
 _COLORS = {
     "QK GEMM, consumer 1": "#0072B2",
     "PV GEMM, consumer 1": "#56B4E9",
     "QK GEMM, consumer 2": "#009E73",
     "PV GEMM, consumer 2": "#7FD1B9",
+    "QK GEMM, consumer 3": "#882255",
+    "PV GEMM, consumer 3": "#CC6677",
     "softmax": "#E69F00",
+    "exp, consumer 1": "#E69F00",
+    "exp, consumer 2": "#B37A00",
+    "exp, consumer 3": "#805700",
     "load K": "#CC79A7",
     "load V": "#8C4F73",
     "load Q": "#D55E00",
     "store O": "#F0E442",
+    # A wait has the hue of what it waits for, and is light: part of the background shows through.
+    "wait for K": "rgba(204,121,167,0.40)",
+    "wait for V": "rgba(140,79,115,0.40)",
+    "wait for Q": "rgba(213,94,0,0.40)",
+    "wait for QK GEMM": "rgba(0,114,178,0.40)",
+    "wait for PV GEMM": "rgba(86,180,233,0.40)",
+    "wait for room in the WGMMA buffer": "rgba(0,158,115,0.40)",
+    "wait for the other consumer (ping-pong)": "rgba(230,159,0,0.40)",
+    "wait for the O store": "rgba(240,228,66,0.45)",
+    "wait for a free K stage": "rgba(128,128,128,0.45)",
+    "wait for a free V stage": "rgba(128,128,128,0.28)",
 }
-_OTHER = "#999999"
+_OTHER, _OTHER_WAIT = "#999999", "rgba(128,128,128,0.20)"
+_ISSUE_CYCLES = 1
+_BAR, _WAIT_BAR = 0.8, 0.45  # heights in rows
+STALE_OPACITY = 0.35
 WINDOW_CYCLES = 30_000  # some ten K/V tiles: wide enough for the rhythm, narrow enough to tell spans apart
-_BOTTOM_UP = ("TMA", "tensor core", "consumer 3", "consumer 2", "consumer 1", "producer")
+_BOTTOM_UP = ("TMA", "MUFU", "tensor core", "consumer 3", "consumer 2", "consumer 1", "producer")
 
 
 def figure(
     spans: pd.DataFrame, clock_hz: float, view: tuple[int, int], title: str, stale: bool = False
 ) -> go.Figure:
-    """Spans (`dashboard.spans`) as horizontal bars over cycles; `view` is what is shown at first. Waits are light.
-
-    Values go in as NumPy arrays, which Plotly passes on whole; lists of thousands of spans it would copy and
-    check item by item, at half a second a redraw.
-    """
-    names = sorted(spans["row"].unique(), key=_height)
-    places = spans["row"].map({name: place for place, name in enumerate(names)}).astype(np.int8)
-    spans = spans.assign(place=places)
+    """Spans (`dashboard.spans`) as bars over cycles; `view` is what is shown at first. Waits are light."""
+    names = rows(spans)
     us = 1e6 / clock_hz
-    chart = go.Figure()
-    legend_waits = True
-    for activity in sorted(spans["activity"].unique(), key=_order):
-        some = spans[spans["activity"] == activity]
-        wait = some["category"].iloc[0] == "wait"
-        chart.add_bar(
-            name="waiting (hover says for what)" if wait else activity,
-            legendgroup="wait" if wait else activity,
-            showlegend=bool(not wait or legend_waits),
-            marker={"color": WAIT if wait else _COLORS.get(activity, _OTHER), "line": {"width": 0}},
-            width=0.45 if wait else 0.8,
-            opacity=0.35 if stale else 1.0,
-            **_bars(some, activity, us),
-        )
-        legend_waits = legend_waits and not wait
-    chart.update_yaxes(tickvals=list(range(len(names))), ticktext=names, range=[-0.6, len(names) - 0.4])
+    chart = go.Figure(list(bars(spans, us, 0, 0, stale)))
+    chart.update_yaxes(
+        tickvals=list(range(len(names))), ticktext=names, range=[-0.6, len(names) - 0.4], fixedrange=True
+    )
     chart.update_xaxes(
         range=list(view), title=f"SM cycles (1,000 cycles = {1000 * us:.3f} µs)", separatethousands=True
     )
@@ -61,19 +63,62 @@ def figure(
         legend={"orientation": "h", "y": -0.28, "x": 0, "font": {"size": 12}},
         uirevision=f"{title}{view}",
     )
-    return finish(chart, title, 400)
+    return finish(chart, title, 440)
 
 
-def _bars(spans: pd.DataFrame, activity: str, us: float) -> dict[str, Any]:
+def rows(spans: pd.DataFrame) -> list[str]:
+    """The rows that a timeline needs, from the bottom up. All exponentials share one."""
+    return sorted({_row(name) for name in spans["row"].unique()}, key=_height)
+
+
+def bars(spans: pd.DataFrame, us: float, shift: int, lowest: int, stale: bool) -> Iterator[go.Bar]:
+    """A trace for every activity: rows from height `lowest` up, cycles shown relative to cycle `shift`.
+
+    Plotly slows down with the number of traces, not of spans. Values go in as NumPy arrays, which it passes on
+    whole; lists of thousands of spans it would copy and check item by item, at half a second a redraw.
+    """
+    names = rows(spans)
+    lanes = sorted(name for name in spans["row"].unique() if _row(name) == "MUFU")
+    middles = {name: lowest + names.index(_row(name)) + _lane(name, lanes) for name in spans["row"].unique()}
+    spans = spans.assign(middle=spans["row"].map(middles).astype(np.float32))
+    for activity in sorted(spans["activity"].unique(), key=_order):
+        some = spans[spans["activity"] == activity]
+        wait = some["category"].iloc[0] == "wait"
+        some = _joined(some) if wait else some
+        height = _BAR / max(len(lanes), 1) if activity.startswith("exp,") else _BAR
+        yield go.Bar(
+            name=activity,
+            legendgroup=activity,
+            marker={"color": _COLORS.get(activity, _OTHER_WAIT if wait else _OTHER), "line": {"width": 0}},
+            width=_WAIT_BAR if wait else height,
+            opacity=STALE_OPACITY if stale else 1.0,
+            **_values(some, activity, us, shift),
+        )
+
+
+def _joined(waits: pd.DataFrame) -> pd.DataFrame:
+    """Waits of one row for the same thing with no more than an issue cycle between them, drawn as one.
+
+    A warpgroup that issues into a full buffer waits anew for every instruction; a quarter of all spans are such.
+    """
+    ordered = waits.sort_values(["middle", "start_cycle"], kind="stable")
+    same_row = ordered["middle"].eq(ordered["middle"].shift()) & ordered["cta"].eq(ordered["cta"].shift())
+    first = ~(same_row & (ordered["start_cycle"] <= ordered["end_cycle"].shift() + _ISSUE_CYCLES))
+    found = ordered[first].copy()
+    found["end_cycle"] = ordered.groupby(first.cumsum())["end_cycle"].last().to_numpy()
+    return found
+
+
+def _values(spans: pd.DataFrame, activity: str, us: float, shift: int) -> dict[str, Any]:
     start, end = spans["start_cycle"].to_numpy(float), spans["end_cycle"].to_numpy(float)
     return {
         "orientation": "h",
-        "y": spans["place"].to_numpy(),
-        "base": start,
+        "y": spans["middle"].to_numpy(),
+        "base": start - shift,
         "x": end - start,
-        "customdata": np.column_stack([end, start * us, end * us, spans["cta"]]),
-        "hovertemplate": activity + "<br>cycles %{base:,} to %{customdata[0]:,} (%{x:,} long)"
-        "<br>%{customdata[1]:.3f} to %{customdata[2]:.3f} µs<br>CTA %{customdata[3]}<extra></extra>",
+        "customdata": np.column_stack([start, end, start * us, end * us, spans["cta"]]),
+        "hovertemplate": activity + "<br>cycles %{customdata[0]:,} to %{customdata[1]:,} (%{x:,} long)"
+        "<br>%{customdata[2]:.3f} to %{customdata[3]:.3f} µs<br>CTA %{customdata[4]}<extra></extra>",
     }
 
 
@@ -84,6 +129,17 @@ def window(spans: pd.DataFrame, place: float | None) -> tuple[int, int]:
         return start, end
     first = start + int((end - start - WINDOW_CYCLES) * place)
     return first, first + WINDOW_CYCLES
+
+
+def _row(name: str) -> str:
+    return "MUFU" if name.startswith("MUFU,") else name
+
+
+def _lane(name: str, lanes: list[str]) -> float:
+    """A consumer's exponentials keep to their own lane of the MUFU's row, the first on top."""
+    if name not in lanes:
+        return 0.0
+    return _BAR * ((len(lanes) - 1) / 2 - lanes.index(name)) / len(lanes)
 
 
 def _height(row: str) -> tuple[int, str]:

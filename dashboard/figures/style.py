@@ -7,6 +7,11 @@ GRID = "rgba(128,128,128,0.25)"
 CEILING = "#808080"
 REGIME_SHADE = "rgba(213,94,0,0.08)"
 TOOLBAR = {"displaylogo": False, "toImageButtonOptions": {"format": "png", "scale": 2}}
+TIME_TOOLBAR = {
+    **TOOLBAR,
+    "showAxisDragHandles": False,  # dragging one of two axes of time would part them
+    "modeBarButtonsToRemove": ["lasso2d", "autoScale2d"],
+}
 
 
 def finish(figure: go.Figure, title: str, height: int) -> go.Figure:

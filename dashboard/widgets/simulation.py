@@ -18,29 +18,33 @@ LINES_PER_S = 10_000_000  # a cautious pace of one core, for the forecast only
 STATUS_HEIGHT_PX = 50  # one height for every state, so that nothing jumps when a result arrives
 
 
-def simulation(experiment: Experiment) -> tuple[dict[str, Any] | None, str]:
-    """The simulator's answer if there is one, and otherwise one line that says why not yet."""
+def simulation(experiment: Experiment, sm: int = TIMELINE_SM, place: str = "") -> tuple[dict[str, Any] | None, str]:
+    """The simulator's answer if there is one, and otherwise one line that says why not yet.
+
+    `sm` is observed. A page with several runs names the `place` of each: what one waits for does not replace what
+    another waits for, and each keeps its own last answer.
+    """
     with st.container(height=STATUS_HEIGHT_PX, border=False, vertical_alignment="center"):
-        return _simulation(experiment)
+        return _simulation(experiment, sm, place)
 
 
-def _simulation(experiment: Experiment) -> tuple[dict[str, Any] | None, str]:
+def _simulation(experiment: Experiment, sm: int, place: str) -> tuple[dict[str, Any] | None, str]:
     try:
         coverage.check(experiment)
     except NotModelled as reason:
         st.caption(f"No cycle simulation: {reason}")
         return None, str(reason)
-    key = coverage.answer_key(experiment, 0, TIMELINE_SM)
+    key = coverage.answer_key(experiment, 0, sm)
     board = state.board()
-    job = board.recall(key, experiment, TIMELINE_SM)
+    job = board.recall(key, experiment, sm)
     given = state.answer(key, job)
     if given is not None:
-        state.remember(experiment, given)
+        state.remember(experiment, given, place)
         st.caption(_simulated(given["record"], job))
         return given, ""
     if job is None and coverage.line_requests(experiment) <= AUTOMATIC_LINES:
-        job = board.submit(key, experiment, TIMELINE_SM, state.session_id())
-    return None, _control(experiment, key, job)
+        job = board.submit(key, experiment, sm, state.session_id() + place)
+    return None, _control(experiment, sm, place, key, job)
 
 
 def _simulated(record: dict[str, Any], job: Job | None) -> str:
@@ -54,26 +58,26 @@ def _simulated(record: dict[str, Any], job: Job | None) -> str:
     )
 
 
-def _control(experiment: Experiment, key: str, job: Job | None) -> str:
+def _control(experiment: Experiment, sm: int, place: str, key: str, job: Job | None) -> str:
     if job is not None and job.active:
         _watch(key)
         return "The simulation is running."
     if job is not None and job.state == FAILED:
         st.error(job.message)
-        _start_button(experiment, key, "Run again")
+        _start_button(experiment, sm, place, key, "Run again")
         return "The simulation failed."
     if job is not None and job.state == CANCELLED:
-        _start_button(experiment, key, "Run the simulation")
+        _start_button(experiment, sm, place, key, "Run the simulation")
         return "The simulation was cancelled."
-    _start_button(experiment, key, "Run the simulation")
+    _start_button(experiment, sm, place, key, "Run the simulation")
     return "Not simulated yet."
 
 
-def _start_button(experiment: Experiment, key: str, label: str) -> None:
+def _start_button(experiment: Experiment, sm: int, place: str, key: str, label: str) -> None:
     lines = coverage.line_requests(experiment)
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button(label, key=f"start-{key}"):
-            state.board().submit(key, experiment, TIMELINE_SM, state.session_id())
+            state.board().submit(key, experiment, sm, state.session_id() + place)
             st.rerun()
         st.caption(f"{lines / 1e6:,.0f} million line requests, about {forecast(lines)} on one core.")
 

@@ -36,8 +36,10 @@ HEADER = np.dtype(
         ("pending", np.int64),
         ("free", np.int32),
         ("exhausted", np.int32),
+        ("stop_at", np.int64),  # the main loop pauses when the clock has come to this cycle
     ]
 )
+NEVER = np.int64(2**62)
 
 
 class EventQueue(NamedTuple):
@@ -54,7 +56,9 @@ def make_queue(capacity: int) -> EventQueue:
     events["next"] = np.arange(1, capacity + 1)
     events["next"][-1] = -1
     buckets = np.full(WHEEL, -1, np.int32).repeat(2).view(BUCKET)
-    return EventQueue(events, buckets, np.zeros(1, HEADER))
+    header = np.zeros(1, HEADER)
+    header["stop_at"] = NEVER
+    return EventQueue(events, buckets, header)
 
 
 @inlined_kernel

@@ -130,6 +130,7 @@ def _account_stall(state, observer, sm, thread, instruction, now):
     elif reason in (op.TMA_TENSOR, op.TMA_STORE, op.TMA_BULK, op.TMA_BULK_STORE):
         reason = threads.TMA_QUEUE_FULL
     state.stall_cycles[role, reason] += now - since
+    probe.stalled(observer, slot, role, now - since)
     operand = instruction["bid"] if reason == op.BAR_WAIT else _stage(state, thread, instruction)
     probe.record(observer, sm, slot, role, reason, instruction["tag"], operand, since, now)
 

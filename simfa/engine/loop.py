@@ -1,6 +1,6 @@
 """The main loop: cycle by cycle, every due event to the component it concerns (Algorithm 1, event-driven)."""
 
-from simfa.engine import cluster, dispatch, events, frontend, tensor_core, tma
+from simfa.engine import cluster, dispatch, events, frontend, gauges, tensor_core, tma
 from simfa.engine.groups import GROUPS
 from simfa.engine.jit import kernel
 
@@ -8,6 +8,9 @@ RUNNING = 0
 FINISHED = 1
 DEADLOCKED = 2
 EXHAUSTED = 3
+PAUSED = 4
+
+SAMPLES_PER_STEP = 4096  # of an observed run, between two looks at progress and cancelling
 
 
 @kernel
@@ -19,7 +22,7 @@ def begin(machine):
 
 @kernel
 def advance(machine, budget):
-    """Process about `budget` events; returns RUNNING, FINISHED, DEADLOCKED or EXHAUSTED."""
+    """Process about `budget` events; returns RUNNING, FINISHED, DEADLOCKED, EXHAUSTED, or PAUSED at `stop_at`."""
     grid, state, engines, memory, queue, observer, code, entries = machine
     header = queue.header[0]
     handled = 0
@@ -31,6 +34,8 @@ def advance(machine, budget):
             if header["pending"] == 0:
                 return FINISHED if grid.config[0]["retired"] == grid.ctas.shape[0] else DEADLOCKED
             events.next_cycle(queue)
+            if header["now"] >= header["stop_at"]:
+                return PAUSED
             continue
         handled += 1
         header["busy_at"] = header["now"]
@@ -46,16 +51,38 @@ def advance(machine, budget):
             tma.generate(grid, engines, state, memory, queue, observer, sm)
         elif kind == events.ISSUE:
             frontend.issue(grid, state, engines, queue, observer, code, entries, argument)
-        elif kind == events.PHASE_OVER:
-            frontend.phase_over(grid, state, queue, observer, argument)
-        elif kind == events.TENSOR_IDLE:
-            tensor_core.idle(state, queue, argument)
-        elif kind == events.TENSOR_DONE:
-            thread = argument // GROUPS
-            tensor_core.done(state, queue, thread, argument % GROUPS)
-            dispatch.finished(grid, state, queue, observer, thread // state.config[0]["roles"])
-        elif kind == events.RELEASED:
-            cluster.released(grid, state, queue, observer, argument)
         else:
-            frontend.woken(grid, state, queue, observer, argument)
+            _core_event(grid, state, queue, observer, kind, argument)
     return RUNNING
+
+
+@kernel
+def _core_event(grid, state, queue, observer, kind, argument):
+    """What happens in an SM's core, or between the CTAs of a cluster."""
+    if kind == events.TENSOR_DONE:
+        thread = argument // GROUPS
+        tensor_core.done(state, queue, thread, argument % GROUPS)
+        dispatch.finished(grid, state, queue, observer, thread // state.config[0]["roles"])
+    elif kind == events.TENSOR_IDLE:
+        tensor_core.idle(state, queue, argument)
+    elif kind == events.PHASE_OVER:
+        frontend.phase_over(grid, state, queue, observer, argument)
+    elif kind == events.RELEASED:
+        cluster.released(grid, state, queue, observer, argument)
+    else:
+        frontend.woken(grid, state, queue, observer, argument)
+
+
+@kernel
+def advance_observed(machine, meters, budget):
+    """As `advance`, with a pause for every sample of the gauges, and RUNNING after many samples too."""
+    header = machine.queue.header[0]
+    status = RUNNING
+    for _ in range(SAMPLES_PER_STEP):
+        gauges.catch_up(meters, machine)
+        header["stop_at"] = meters.header[0]["due"]
+        status = advance(machine, budget)
+        if status != PAUSED:
+            break
+    header["stop_at"] = events.NEVER
+    return RUNNING if status == PAUSED else status

@@ -1,4 +1,4 @@
-"""An optional observer of one SM: spans of activity for a timeline. It changes no timing.
+"""An observer: spans of activity of one SM, if asked for, and every CTA's stalls. It changes no timing.
 
 Tracks are the CTA's roles in order, then the tensor core, then the TMA engine. Activities are opcodes and wait
 reasons of `simfa.engine.threads`.
@@ -30,14 +30,16 @@ class Probe(NamedTuple):
 
     header: np.ndarray
     spans: np.ndarray
-    cta: np.ndarray  # the CTA in each slot, for labels
+    cta: np.ndarray  # the CTA in each slot
+    stall_cycles: np.ndarray  # per CTA and role
 
 
-def make_probe(sm: int, capacity: int, slots: int) -> Probe:
-    """A probe of SM `sm` that keeps the first `capacity` spans; -1 observes nothing."""
+def make_probe(sm: int, capacity: int, slots: int, ctas: int, roles: int) -> Probe:
+    """A probe of SM `sm` that keeps the first `capacity` spans; -1 keeps none. Stalls are kept of all SMs."""
     header = np.zeros(1, HEADER)
     header[0] = (sm, 0, 0)
-    return Probe(header, np.zeros(capacity if sm >= 0 else 1, SPAN), np.full(slots, -1, np.int32))
+    spans = np.zeros(capacity if sm >= 0 else 1, SPAN)
+    return Probe(header, spans, np.full(slots, -1, np.int32), np.zeros((ctas, roles), np.int64))
 
 
 @kernel
@@ -59,3 +61,9 @@ def record(probe, sm, slot, track, activity, tag, operand, start, end):
     span["operand"] = operand
     span["cta"] = probe.cta[slot]
     span["slot"] = slot
+
+
+@kernel
+def stalled(probe, slot, role, cycles):
+    """A warpgroup of the CTA in `slot` stood stalled for so many cycles."""
+    probe.stall_cycles[probe.cta[slot], role] += cycles

@@ -14,7 +14,7 @@ from simfa.isa import WGMMA_K, WGMMA_M, WGMMA_N_MAX, WGMMA_N_STEP, Program
 MAP_Q, MAP_K, MAP_V, MAP_O = range(4)
 MAP_NAMES = ("Q", "K", "V", "O")
 SID_Q = 0
-TAG_QK, TAG_PV, TAG_SOFTMAX = 1, 2, 3
+TAG_QK, TAG_PV, TAG_SOFTMAX, TAG_EXP, TAG_EPILOGUE = 1, 2, 3, 4, 5
 
 
 @dataclass(frozen=True)

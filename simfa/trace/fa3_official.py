@@ -10,7 +10,21 @@ last K/V block to the first.
 from dataclasses import dataclass
 
 from simfa.isa import Program
-from simfa.trace.fa3 import MAP_K, MAP_NAMES, MAP_O, MAP_Q, MAP_V, SID_Q, TAG_PV, TAG_QK, TAG_SOFTMAX, Shape, gemm
+from simfa.trace.fa3 import (
+    MAP_K,
+    MAP_NAMES,
+    MAP_O,
+    MAP_Q,
+    MAP_V,
+    SID_Q,
+    TAG_EPILOGUE,
+    TAG_EXP,
+    TAG_PV,
+    TAG_QK,
+    TAG_SOFTMAX,
+    Shape,
+    gemm,
+)  # fmt: skip
 from simfa.trace.phases import Softmax
 
 COUNTER = {MAP_K: 0, MAP_V: 1}
@@ -115,21 +129,21 @@ class _Consumer:
     def overhead(self) -> None:
         """What a tile costs beyond what is modelled: scheduler, descriptors, registers to shared memory."""
         if self.kernel.overhead_cycles:
-            self.program.emit("BUBBLES", cycles=self.kernel.overhead_cycles)
+            self.program.emit("BUBBLES", tag=TAG_EPILOGUE, cycles=self.kernel.overhead_cycles)
 
     def store(self) -> None:
         """Once all have read V, O to shared memory in its place; the last consumer stores the tile for all."""
         others = [index for index in range(self._consumers) if index != self.index]
         for index in others:
-            self.program.emit("BAR_ARRIVE", tag=MAP_O, bid=READ_V + index)
+            self.program.emit("BAR_ARRIVE", tag=TAG_EPILOGUE, bid=READ_V + index)
         if others:
-            self.program.emit("BAR_WAIT", tag=MAP_O, bid=READ_V + self.index, count=len(others))
+            self.program.emit("BAR_WAIT", tag=TAG_EPILOGUE, bid=READ_V + self.index, count=len(others))
         self._phases(self.softmax.output_to_shared())
         if self.index != self._consumers - 1:
-            self.program.emit("BAR_ARRIVE", tag=MAP_O, bid=WROTE_O)
+            self.program.emit("BAR_ARRIVE", tag=TAG_EPILOGUE, bid=WROTE_O)
             return
         if others:
-            self.program.emit("BAR_WAIT", tag=MAP_O, bid=WROTE_O, count=len(others))
+            self.program.emit("BAR_WAIT", tag=TAG_EPILOGUE, bid=WROTE_O, count=len(others))
         for row in range(0, self.shape.kernel.tile.query_rows, self.shape.consumer_rows):
             self.program.emit("TMA_STORE", tag=MAP_O, gmem=(0, 0, row, 0), map=MAP_O, gid=0)
         self.program.emit("TMA_COMMIT", gid=0)
@@ -212,4 +226,4 @@ class _Consumer:
 
     def _phases(self, found: list[dict[str, int]]) -> None:
         for phase in found:
-            self.program.emit("PHASE", tag=TAG_SOFTMAX, **phase)
+            self.program.emit("PHASE", tag=TAG_EXP if phase["mufu"] else TAG_SOFTMAX, **phase)

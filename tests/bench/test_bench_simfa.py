@@ -56,3 +56,11 @@ def test_llama3_8b_at_2048(benchmark) -> None:  # type: ignore[no-untyped-def]
     benchmark.extra_info["line_requests_per_s"] = round(lines_per_s)
     benchmark.extra_info["yardstick_reads_per_s"] = round(reads_per_s)
     benchmark.extra_info["reads_per_line_request"] = round(reads_per_s / lines_per_s, 2)
+
+
+def test_llama3_8b_at_2048_observed(benchmark) -> None:  # type: ignore[no-untyped-def]
+    """The same with one SM's spans and all queues watched, as the pages run it; compare with the one above."""
+    case = experiment("--llm llama3-8b --seq 2048")
+    simulate.run(case, timeline_sm=0)
+    run = benchmark.pedantic(simulate.run, args=(case,), kwargs={"timeline_sm": 0}, rounds=5)
+    assert len(run.seen.occupancy["start_cycle"]) > 1000

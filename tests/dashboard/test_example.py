@@ -1,6 +1,6 @@
 """The worked example on the first screen is what the simulator says today."""
 
-from dashboard import examples
+from dashboard import examples, spans
 from simfa.coverage import answer_key
 
 
@@ -11,14 +11,15 @@ def test_the_stored_answer_is_that_of_these_very_sources():
 
 
 def test_the_stored_numbers_equal_a_fresh_run():
-    from presets.record import to_record
-    from simfa import simulate, timeline
+    from simfa import simulate
 
-    run = simulate.run(examples.experiment(), examples.SEED, examples.TIMELINE_SM)
-    fresh = to_record(examples.experiment(), run.result)
-    stored = examples.stored()
-    assert {**stored["record"], "wall_s": 0} == {**fresh, "wall_s": 0}
-    assert stored["timeline"] == timeline.rows(run.spans, 3)
+    fresh = spans.answer(examples.experiment(), simulate.run(examples.experiment(), examples.SEED, 0))
+    stored = examples.answer_for(examples.stored()["key"])
+    assert {**stored["record"], "wall_s": 0} == {**fresh["record"], "wall_s": 0}
+    assert (stored["sm"], stored["left_out"]) == (0, 0)
+    for name in ("timeline", "occupancy", "ctas"):
+        assert (stored[name] == fresh[name]).all(axis=None)
+        assert list(stored[name].dtypes) == list(fresh[name].dtypes)
 
 
 def test_another_experiment_or_source_has_no_stored_answer():

@@ -92,10 +92,11 @@ SPANS = [{**span, "issued_cycle": 0, "cta": 0} for span in SPANS]
 def test_gantt_has_one_trace_per_activity_and_light_waits():
     chart = gantt.figure(spans.frame(SPANS), 1.83e9, (0, 100), "title")
     by_name = {trace.name: trace for trace in chart.data}
-    assert set(by_name) == {"QK GEMM, consumer 1", "softmax", "waiting (hover says for what)"}
+    assert set(by_name) == {"QK GEMM, consumer 1", "softmax", "wait for a free K stage"}
     assert list(by_name["softmax"].base) == [90] and list(by_name["softmax"].x) == [99_910]
-    assert chart.layout.yaxis.ticktext[by_name["softmax"].y[0]] == "consumer 1"
-    assert by_name["waiting (hover says for what)"].width < by_name["softmax"].width
+    assert chart.layout.yaxis.ticktext[int(by_name["softmax"].y[0])] == "consumer 1"
+    wait = by_name["wait for a free K stage"]
+    assert wait.width < by_name["softmax"].width and wait.marker.color.startswith("rgba")
     assert "0.546 µs" in chart.layout.xaxis.title.text
 
 

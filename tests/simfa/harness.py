@@ -203,7 +203,7 @@ def build(
         tma.make_tma(gpu.sms, engine, *tensor_map.encode(tuple(tensors)), code.starts, code.fills),
         memory(gpu),
         events.make_queue(capacity),
-        probe.make_probe(0, 10_000, slots),
+        probe.make_probe(0, 10_000, slots, ctas, len(roles)),
         code.instructions,
         gpu.issue_buffer_entries,
     )

@@ -1,5 +1,6 @@
 """`python -m simfa run`: records, a timeline that any trace viewer opens, wrong input in words."""
 
+import csv
 import json
 from collections import defaultdict
 from pathlib import Path
@@ -68,6 +69,10 @@ def test_without_json_a_line_each(capsys: pytest.CaptureFixture[str]) -> None:
     (f"{RUN} --timeline .", "is a folder; give the name of a file"),
     (f"{RUN} --timeline t.json --timeline-sm 4", "--timeline-sm: 4 is out of range; allowed: 0 to 3"),
     (f"run {SMALL} --seq 128,256 --timeline t.json", "--timeline takes one experiment"),
+    (f"run {SMALL} --seq 128,256 --ctas c.csv", "--ctas takes one experiment, the options describe 2"),
+    (f"{RUN} --occupancy /no/such/folder/o.csv", "--occupancy: no such folder: /no/such/folder"),
+    (f"{RUN} --ctas .", "--ctas: . is a folder; give the name of a file"),
+    (f"{RUN} --occupancy o.csv --timeline-sm -1", "--timeline-sm: -1 is out of range; allowed: 0 to 3"),
     ("fly", "invalid choice: 'fly'"),
 ])  # fmt: skip
 def test_wrong_input_is_answered_with_status_2(
@@ -93,7 +98,8 @@ def test_the_timeline_is_a_chrome_trace_of_named_rows_without_overlaps(
     trace = json.loads(path.read_text("utf-8"))
     names = {e["tid"]: e["args"]["name"] for e in trace["traceEvents"] if e["name"] == "thread_name"}
     assert {"producer", "consumer 1", "consumer 2", "tensor core", "TMA"} <= set(names.values())
-    assert [e["args"]["name"] for e in trace["traceEvents"] if e["name"] == "process_name"] == ["SM 1"]
+    processes = {e["pid"]: e["args"]["name"] for e in trace["traceEvents"] if e["name"] == "process_name"}
+    assert processes == {1: "SM 1", 2: "GPU, mean over units"}
     rows: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for event in trace["traceEvents"]:
         if event["ph"] == "X":
@@ -106,3 +112,42 @@ def test_the_timeline_is_a_chrome_trace_of_named_rows_without_overlaps(
         ordered = sorted(spans)
         assert all(0 <= start < end <= record["cycles"] for start, end in ordered)
         assert all(one[1] <= two[0] for one, two in zip(ordered, ordered[1:], strict=False))
+
+
+def test_counters_of_the_timeline_are_the_levels_of_the_occupancy_file(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    trace_path, csv_path = tmp_path / "t.json", tmp_path / "o.csv"
+    answer(capsys, f"run {SMALL} --seq 512 --timeline {trace_path} --occupancy {csv_path}")
+    events = json.loads(trace_path.read_text("utf-8"))["traceEvents"]
+    levels = list(csv.DictReader(csv_path.read_text("utf-8").splitlines()))
+    of_sm, of_gpu = ({e["name"] for e in events if e["ph"] == "C" and e["pid"] == pid} for pid in (1, 2))
+    assert of_sm >= {"TMA lines in flight (lines)", "WGMMA issue buffer (entries)"}
+    assert of_gpu >= {"L2 slice backlog (cycles)", "DRAM channel backlog (cycles)"}
+    shown = [e for e in events if e["name"] == "TMA lines in flight (lines)"]
+    assert all(set(e) == {"ph", "pid", "name", "ts", "args"} for e in shown)
+    level_at = {round(e["ts"] * 1830): e["args"]["lines"] for e in shown}
+    level = 0.0
+    for row in levels:
+        level = level_at.get(int(row["start_cycle"]), level)
+        assert level == pytest.approx(float(row["sm_tma_lines"]), rel=1e-6)
+    assert shown[-1]["args"]["lines"] == 0
+
+
+@pytest.mark.parametrize("options", ["--seq 700", "--seq 700 --causal --batch 2"])
+def test_the_cta_file_has_a_row_per_cta_and_says_what_it_computed(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, options: str
+) -> None:
+    path = tmp_path / "c.csv"
+    record = answer(capsys, f"run {SMALL} {options} --ctas {path}")
+    rows = [{key: int(value) for key, value in row.items()} for row in csv.DictReader(path.open())]
+    assert [row["cta"] for row in rows] == list(range(record["batch"] * 4 * 6))  # 6 query tiles of 128 rows
+    assert max(row["end_cycle"] for row in rows) <= record["cycles"]
+    for row in rows:
+        assert row["cycles"] == row["end_cycle"] - row["start_cycle"] > 0
+        assert (row["head_kv"], row["slot"]) == (row["head_q"] // 2, 0)
+        visible = min(700, 128 * (row["query_tile"] + 1)) if record["causal"] else 700
+        assert row["kv_tiles"] == -(-visible // 176)
+    for name in ("producer", "consumer 1", "consumer 2"):
+        total = sum(row[f"{name.replace(' ', '_')}_stall_cycles"] for row in rows)
+        assert total == sum(record["stall_cycles"][name].values()) > 0

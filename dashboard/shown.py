@@ -1,0 +1,144 @@
+"""A simulated run as the Timeline page shows it: its name, whether it is stale, which cycle is drawn at zero."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pandas as pd
+
+from dashboard import align, compare, spans
+from dashboard import window as windows
+from dashboard.figures import gantt, timeline
+from dashboard.plain import label
+from dashboard.window import Use, Window
+from presets.experiment import Experiment
+
+_LEAD = 0.1  # of a window lies before the place that is at cycle zero
+
+
+@dataclass(frozen=True)
+class Shown:
+    """An experiment and its answer (`dashboard.spans.answer`)."""
+
+    experiment: Experiment
+    answer: dict[str, Any]
+    name: str
+    stale: bool = False
+    origin_cycle: int = 0
+
+    @property
+    def spans(self) -> pd.DataFrame:
+        """Its timeline."""
+        return self.answer["timeline"]
+
+    @property
+    def clock_hz(self) -> float:
+        """The clock of its SMs."""
+        return self.experiment.gpu.sm.clock_hz
+
+    @property
+    def inflight_lines(self) -> int:
+        """The most lines that a TMA engine of its GPU has in flight; 0 where the preset has no TMA."""
+        return self.experiment.gpu.tma.inflight_lines if self.experiment.gpu.tma else 0
+
+    def aligned(self, place: str, nth_cta: int, nth_tile: int) -> "Shown":
+        """With the place at cycle zero. Raises PresetError where the run has no such place."""
+        return replace(self, origin_cycle=align.origin(self.spans, place, nth_cta, nth_tile))
+
+    def drawn(self) -> tuple[str, int, bool, int]:
+        """What tells its drawing from another one."""
+        return self.experiment.model_dump_json(), self.answer["sm"], self.stale, self.origin_cycle
+
+    def run(self) -> timeline.Run:
+        """As a figure takes it."""
+        return timeline.Run(
+            label(self.name),
+            self.spans,
+            self.answer["occupancy"],
+            self.clock_hz,
+            self.inflight_lines,
+            self.origin_cycle,
+            self.stale,
+        )
+
+    def use(self, axis: Window) -> Use:
+        """What it did in a window of the figure's axis."""
+        return windows.use(self.spans, self.answer["occupancy"], axis.moved(self.origin_cycle))
+
+    def warpgroups(self, axis: Window) -> pd.DataFrame:
+        """What its warpgroups did and waited for in a window of the axis, in per cent of it."""
+        table = windows.warpgroups(self.spans, axis.moved(self.origin_cycle))
+        return table.map(lambda share: f"{share:.1%}" if share else compare.ABSENT)
+
+
+def view(runs: Sequence[Shown], place: float | None) -> Window:
+    """The cycles of the axis to show first: a part of the first run at `place`, or all of all runs for None."""
+    if place is None:
+        whole = [(run.origin_cycle, gantt.window(run.spans, None)) for run in runs]
+        return Window(min(low - zero for zero, (low, _) in whole), max(high - zero for zero, (_, high) in whole))
+    first = runs[0]
+    low, high = gantt.window(first.spans, place)
+    if place == 0:
+        lead = _LEAD * (high - low) if first.origin_cycle else 0
+        return Window(-lead, high - low - lead)
+    return Window(low - first.origin_cycle, high - first.origin_cycle)
+
+
+def title(runs: Sequence[Shown]) -> str:
+    """What is seen: how the SM spent the run, or how the second run's time differs from the first's."""
+    first = runs[0]
+    record, sm = first.answer["record"], first.answer["sm"]
+    if len(runs) > 1:
+        times = [run.answer["record"]["latency_us"] for run in runs]
+        change = compare.difference(times[1], times[0]) or "no difference"
+        return f"{label(runs[1].name)}: {_us(times[1])} against {_us(times[0])} ({change}), SM {sm} of each"
+    whole = first.use(Window(0, record["cycles"]))
+    return (
+        f"SM {sm}: tensor core busy {whole.tensor_core:.0%} of {_us(record['latency_us'])}, "
+        f"{compare.digits(whole.tma_lines)} of {first.inflight_lines} TMA lines in flight"
+    )
+
+
+def window_words(axis: Window, runs: Sequence[Shown], selected: bool) -> str:
+    """The window in cycles and in microseconds."""
+    us = 1e6 / runs[0].clock_hz
+    what = "Selected" if selected else "Visible"
+    return (
+        f"{what} window: {axis.cycles:,.0f} cycles ({axis.cycles * us:,.3f} µs), from {axis.start_cycle:,.0f} to "
+        f"{axis.end_cycle:,.0f} ({axis.start_cycle * us:,.3f} to {axis.end_cycle * us:,.3f} µs)"
+    )
+
+
+def utilization(runs: Sequence[Shown], axis: Window) -> pd.DataFrame:
+    """How the units of each run (index) were used in a window: shares of its time, mean levels of queues."""
+    rows = []
+    for run in runs:
+        use = run.use(axis)
+        rows.append(
+            {
+                "Tensor core busy": f"{use.tensor_core:.1%}",
+                "MUFU asked for": f"{use.mufu:.1%}",
+                "Consumers waiting": f"{use.consumers_waiting:.1%}",
+                "Producer waiting": f"{use.producer_waiting:.1%}",
+                "TMA lines in flight": f"{use.tma_lines:.1f} of {run.inflight_lines}",
+                "L2 backlog": f"{use.l2_backlog_cycles:.1f} cycles",
+                "DRAM backlog": f"{use.dram_backlog_cycles:.1f} cycles",
+            }
+        )
+    return pd.DataFrame(rows, index=pd.Index([label(run.name) for run in runs], name="Window"))
+
+
+def downloads(run: Shown) -> list[tuple[str, str, str, Any]]:
+    """Label, file name, type and a callable for the content of each file of a run."""
+    work, sm = run.experiment.workload, run.answer["sm"]
+    stem = f"{run.experiment.llm.name or 'bare'}_{run.experiment.gpu.name}_{work.seq_q}_sm{sm}"
+    return [
+        ("Chrome trace", f"{stem}.json", "application/json", lambda: spans.chrome_trace(run.answer, run.clock_hz)),
+        ("Spans, CSV", f"{stem}_spans.csv", "text/csv", lambda: spans.csv(run.spans)),
+        ("Queues, CSV", f"{stem}_queues.csv", "text/csv", lambda: spans.csv(run.answer["occupancy"])),
+        ("CTAs of the GPU, CSV", f"{stem}_ctas.csv", "text/csv", lambda: spans.csv(run.answer["ctas"])),
+    ]
+
+
+def _us(value: float) -> str:
+    return f"{compare.digits(value)} µs"

@@ -1,0 +1,104 @@
+"""Timeline: why the cycles. One SM's pipeline and queues over time, alone or beside a second run."""
+
+import streamlit as st
+
+from dashboard import align, examples, shown, state
+from dashboard.catalog import ESTIMATORS
+from dashboard.figures import style
+from dashboard.figures import timeline as timeline_figure
+from dashboard.plain import markdown
+from dashboard.shown import Shown
+from dashboard.widgets import url
+from dashboard.widgets.experiment import DEFAULTS, sidebar
+from dashboard.widgets.simulation import simulation
+from dashboard.widgets.timeline_controls import Choice, choice, kept_view, pager, view
+from dashboard.widgets.timeline_window import selected, window_section
+from presets.errors import PresetError
+from presets.experiment import Experiment
+
+FIGURE = "timeline"
+_HINT = "Drag to zoom, double-click to reset; the box tool selects a window for the tables below."
+FIRST, SECOND = "-timeline", "-timeline-second"
+
+
+def page() -> None:
+    experiment = sidebar(list(ESTIMATORS))
+    if experiment is None:
+        return
+    st.markdown(f"#### {experiment.words()}")
+    with st.container():
+        chosen = choice(experiment)
+    left, right = st.columns(2) if chosen.second else (st.container(), st.container())
+    with left:
+        first, remark = _first(experiment, chosen.sm)
+    with right:
+        second = _second(chosen)
+    if first is None or first.spans.empty:
+        st.info(remark if first is None else f"SM {chosen.sm} ran no CTA: the grid is smaller than the GPU.")
+        return
+    runs = [first] if second is None or second.spans.empty else [first, second]
+    try:
+        runs = [run.aligned(chosen.place, chosen.nth_cta, chosen.nth_tile) for run in runs]
+    except PresetError as error:
+        st.error(f"Nothing to align: {error}.")
+        return
+    _figure(chosen, runs, remark)
+
+
+def _first(experiment: Experiment, sm: int) -> tuple[Shown | None, str]:
+    """The experiment's own run, or the last one, or the worked example; and what has to be said of it."""
+    given, why_not = simulation(experiment, sm, FIRST)
+    if given is not None:
+        return Shown(experiment, given, "This experiment"), _HINT
+    kept, example = state.last_answer(FIRST), examples.current()
+    if kept is None and example is None:
+        return None, why_not
+    old, answer = kept or example  # type: ignore[misc]
+    which = f"{markdown(old.words())}, SM {answer['sm']}."
+    if kept:
+        return Shown(old, answer, "An earlier run (stale)", stale=True), f"Stale: this is {which}"
+    return Shown(old, answer, "Worked example", stale=True), f"Worked example meanwhile: {which}"
+
+
+def _second(chosen: Choice) -> Shown | None:
+    """The run to lay beside the first; its last answer, as stale, while the next one is missing."""
+    if chosen.second is None:
+        return None
+    given, _ = simulation(chosen.second, chosen.sm, SECOND)
+    if given is not None:
+        return Shown(chosen.second, given, chosen.second_name)
+    kept = state.last_answer(SECOND)
+    return Shown(*kept, "An earlier second run (stale)", stale=True) if kept else None
+
+
+def _figure(chosen: Choice, runs: list[Shown], remark: str) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        place, asked = view()
+        pager()
+        _downloads(runs)
+    st.caption(remark)
+    aligned_at = align.words(chosen.place, chosen.nth_cta, chosen.nth_tile)
+    revision = f"{runs[0].experiment.words()}|{asked}|{aligned_at}"
+    drawn = kept_view(revision, [run.drawn() for run in runs], shown.view(runs, place))
+    chart = timeline_figure.figure([run.run() for run in runs], drawn, shown.title(runs), aligned_at, revision)
+    with st.container(height=chart.layout.height, border=False, gap=None):  # stays while a new figure is put in
+        event = st.plotly_chart(
+            chart, key=FIGURE, config=style.TIME_TOOLBAR, on_select="rerun", selection_mode="box"
+        )
+    for run in runs:
+        if run.answer["left_out"]:
+            st.caption(f"{run.name}: {run.answer['left_out']:,} later spans are not shown.")
+    window_section(runs, FIGURE, drawn, selected(event))
+
+
+def _downloads(runs: list[Shown]) -> None:
+    with st.popover("Download"):
+        for number, run in enumerate(runs):
+            if len(runs) > 1:
+                st.caption(run.name)
+            for label, name, kind, content in shown.downloads(run):
+                st.download_button(label, content, name, kind, key=f"{number} {label}", on_click="ignore")
+
+
+page()
+url.publish(DEFAULTS)

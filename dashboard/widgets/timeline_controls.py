@@ -1,0 +1,136 @@
+"""Controls of the Timeline page: which SM, what to lay beside it, what is aligned, which cycles are shown."""
+
+from typing import Any, NamedTuple
+
+import streamlit as st
+
+from dashboard import align, what_if
+from dashboard.widgets.experiment import start
+from dashboard.window import Window
+from presets.errors import PresetError
+from presets.experiment import Experiment
+
+VIEWS: dict[str, float | None] = {"Start": 0.0, "Middle": 0.5, "End": 1.0, "Whole run": None}
+_VIEW, _VISIBLE, _PAGED = "timeline_drawn_view", "timeline_visible", "timeline_paged"
+_KEPT: dict[str, Any] = {"persist_state": "session"}
+
+
+class Choice(NamedTuple):
+    """What the controls say: an SM, a second run (None: none), the place at cycle zero."""
+
+    sm: int
+    second: Experiment | None
+    second_name: str
+    place: str
+    nth_cta: int
+    nth_tile: int
+
+
+def choice(experiment: Experiment) -> Choice:
+    """One row of controls; a second run that cannot be read is answered in one sentence below them."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        sms = experiment.gpu.sm.count
+        sm = st.number_input(
+            "SM",
+            0,
+            sms - 1,
+            min(start("sm"), sms - 1),
+            key="sm",
+            width=110,
+            help=f"{experiment.gpu.title} has SMs 0 to {sms - 1}. Another SM is another run of the simulator.",
+            **_KEPT,
+        )
+        text = st.text_input(
+            "Second run: what if",
+            start("second"),
+            key="second",
+            width=240,
+            placeholder=what_if.EXAMPLE,
+            help="KEY=VALUE, several separated by blanks, as --set on the command line. Empty: one run only.",
+            **_KEPT,
+        )
+        place, nth_cta, nth_tile = _alignment()
+    try:
+        second = what_if.changed(experiment, text or "")
+    except PresetError as error:
+        known, _, keys = str(error).partition(" Allowed: ")
+        st.error(f"No second run. {known}" + (" The Presets page lists every key." if keys else ""))
+        second = None
+    return Choice(int(sm), second, " ".join((text or "").split()), place, nth_cta, nth_tile)
+
+
+def _alignment() -> tuple[str, int, int]:
+    places = list(align.PLACES)
+    index = places.index(start("align")) if start("align") in places else 0
+    place = st.selectbox(
+        "Cycle zero at",
+        places,
+        index,
+        key="align",
+        width=190,
+        format_func=align.PLACES.__getitem__,
+        help="Two runs are drawn on one scale, each with this place at cycle zero.",
+        **_KEPT,
+    )
+    nth_cta = nth_tile = 1
+    if place != align.START:
+        nth_cta = int(st.number_input("CTA", 1, None, start("nth_cta"), key="nth_cta", width=100, **_KEPT))
+    if place == align.TILE:
+        nth_tile = int(st.number_input("K/V tile", 1, None, start("nth_tile"), key="nth_tile", width=100, **_KEPT))
+    return str(place), nth_cta, nth_tile
+
+
+def view() -> tuple[float | None, int]:
+    """The part of the run to show (None: all of it), and how often somebody has asked for one."""
+    if "timeline_views" not in st.session_state:
+        st.session_state["timeline_views"] = 0
+
+    def asked() -> None:
+        st.session_state["timeline_views"] += 1
+
+    chosen = st.segmented_control(
+        "Show",
+        list(VIEWS),
+        default="Start",
+        required=True,
+        key="timeline_view",
+        on_change=asked,
+        label_visibility="collapsed",
+        **_KEPT,
+    )
+    return VIEWS[chosen or "Start"], int(st.session_state["timeline_views"])
+
+
+def pager() -> None:
+    """Buttons, and Shift with an arrow key, that move the visible window."""
+    for label, key, pages in (("Earlier", "Shift+Left", -1), ("Later", "Shift+Right", 1)):
+        st.button(label, key=f"timeline_{label.lower()}", shortcut=key, on_click=_page, args=(pages,))
+
+
+def _page(pages: int) -> None:
+    before = st.session_state.get(_VIEW)
+    if before is not None:
+        st.session_state[_PAGED] = st.session_state.get(_VISIBLE, before[2]).paged(pages)
+
+
+def kept_view(revision: str, drawn: object, first_view: Window) -> Window:
+    """The cycles to draw: `first_view` of a new `revision`, else what was visible when `drawn` last changed.
+
+    Streamlit puts a new figure in place of one whose data changed, and zoom with it. So a figure with other data
+    starts where its predecessor was looking, and one with the same data is not touched.
+    """
+    before, paged = st.session_state.get(_VIEW), st.session_state.pop(_PAGED, None)
+    if paged is not None:
+        kept = st.session_state[_VISIBLE] = paged
+    elif before is None or before[0] != revision:
+        st.session_state.pop(_VISIBLE, None)
+        kept = first_view
+    else:
+        kept = before[2] if before[1] == drawn else st.session_state.get(_VISIBLE, before[2])
+    st.session_state[_VIEW] = (revision, drawn, kept)
+    return kept
+
+
+def remember_visible(window: Window) -> None:
+    """Keep what the browser shows, for the next figure."""
+    st.session_state[_VISIBLE] = window

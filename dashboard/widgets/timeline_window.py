@@ -1,0 +1,41 @@
+"""Below the timeline: what happened in exactly the window that is selected or visible."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from dashboard import shown
+from dashboard.shown import Shown
+from dashboard.widgets.timeline_controls import remember_visible
+from dashboard.widgets.visible_window import visible_window
+from dashboard.window import Window
+
+_NOTE = (
+    "Shares are of the window. MUFU: the exponentials' share of each softmax, all consumers together; a softmax is "
+    "a bubble that does not share the MUFU, so this may exceed 100 %. Backlog: how many cycles ahead L2 slices and "
+    "DRAM channels are reserved, mean over all of them."
+)
+
+
+def selected(event: Any) -> Window | None:
+    """The cycles of a box that was drawn in the figure, if there is one."""
+    boxes = event.selection["box"] if event else []
+    ranges = [sorted(map(float, box["x"])) for box in boxes if box.get("xref", "x") == "x" and len(box["x"]) == 2]
+    return Window(*ranges[0]) if ranges and ranges[0][0] < ranges[0][1] else None
+
+
+@st.fragment
+def window_section(runs: Sequence[Shown], figure: str, first_view: Window, box: Window | None) -> None:
+    """Utilisation and stall shares; redraws itself when the figure is zoomed or panned."""
+    visible = visible_window(figure, first_view)
+    remember_visible(visible)
+    axis = box or visible
+    st.markdown(f"**{shown.window_words(axis, runs, box is not None)}**")
+    st.table(shown.utilization(runs, axis))
+    for column, run in zip(st.columns(len(runs)), runs, strict=True):
+        with column:
+            if len(runs) > 1:
+                st.caption(run.name)
+            st.table(run.warpgroups(axis))
+    st.caption(_NOTE)
