@@ -10,10 +10,10 @@ from functools import cache
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
-from presets import loader
+from presets import loader, params
 from presets.arguments import bare_shape, build, parse_settings
 from presets.errors import PresetError, unknown
-from presets.experiment import DTYPES, MAX_LENGTH, Experiment
+from presets.experiment import DTYPES, MAX_LENGTH, Experiment, Params
 from presets.specs import GpuSpec, KernelSpec, LlmSpec, Spec
 
 Value = str | int | bool
@@ -35,7 +35,7 @@ LARGEST = {
 _TEXT_LIMIT = 2000
 _OTHER_LARGEST = 100
 # What a sweep may vary beside preset values; `seq` is L and S together unless they are set apart.
-WORKLOAD = ("seq", "seq_kv", "batch", "causal", "dtype", "tp")
+WORKLOAD = ("seq", "seq_kv", "batch", "causal", "dtype", "tp", "params")
 PRESETS: dict[str, type[Spec]] = {"llm": LlmSpec, "gpu": GpuSpec, "kernel": KernelSpec}
 
 
@@ -56,6 +56,7 @@ class Recipe:
     tp: int = 1
     gpu: str = "h800"
     kernel: str = OWN
+    params: str = "paper"
     set: str = ""
 
     def experiment(self, load: Load = loader.load) -> Experiment:
@@ -73,7 +74,8 @@ class Recipe:
             "dtype": self.dtype,
             "tensor_parallel": self.tp,
         }
-        return build(llm, gpu, kernel, self.settings(), **workload)
+        chosen = parameter_set(self.params)
+        return build(llm, gpu, kernel, self.settings(), chosen, **workload)
 
     def settings(self) -> dict[str, str]:
         """The changed preset values, by dotted key. Raises PresetError on a line without a key or a value."""
@@ -109,13 +111,27 @@ class Recipe:
         return cls(**known)  # type: ignore[arg-type]
 
 
+def parameter_set(name: str) -> Params:
+    """The parameter set of that name. Raises PresetError with the allowed names."""
+    for known in params.SETS:
+        if known == name:
+            return known
+    raise PresetError(f"params: {unknown('parameter set', name, params.SETS)}")
+
+
 DEFAULTS: dict[str, Value] = {f.name: f.default for f in fields(Recipe)}  # type: ignore[misc]
 
 
 def choices() -> dict[str, list[str]]:
     """The names that may stand in a URL; files are for the command line only."""
     llms, gpus, kernels = (loader.names(kind) for kind in (LlmSpec, GpuSpec, KernelSpec))
-    return {"llm": [*llms, BARE], "gpu": gpus, "kernel": [OWN, *kernels], "dtype": list(DTYPES)}
+    return {
+        "llm": [*llms, BARE],
+        "gpu": gpus,
+        "kernel": [OWN, *kernels],
+        "dtype": list(DTYPES),
+        "params": list(params.SETS),
+    }
 
 
 @cache

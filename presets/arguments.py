@@ -9,9 +9,9 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from presets import loader
+from presets import loader, params
 from presets.errors import PresetError, unknown
-from presets.experiment import Experiment, make_experiment, make_workload
+from presets.experiment import Experiment, Params, make_experiment, make_workload
 from presets.specs import GpuSpec, KernelSpec, LlmSpec, Spec
 
 _EXPERIMENT_ONLY = ("llm", "heads_q", "heads_kv", "head_dim", "kernel", "seq", "seq_kv", "causal")
@@ -42,6 +42,9 @@ def add_experiment_options(parser: argparse.ArgumentParser, seq_required: bool =
     parser.add_argument("--causal", action="store_true", help="causal mask, aligned bottom-right")
     parser.add_argument("--dtype", default="fp16", help="fp8, fp16, bf16 or fp32")
     parser.add_argument("--tensor-parallel", type=int, default=1, help="GPUs that share the heads")
+    parser.add_argument(
+        "--params", choices=params.SETS, default="paper", help="parameter set: the paper's, or the calibrated one"
+    )
     parser.add_argument("--clock-mhz", type=float, help="SM clock, as --set sm.clock_hz")
     parser.add_argument(
         "--set",
@@ -61,7 +64,7 @@ def experiments(args: argparse.Namespace) -> list[Experiment]:
     kernel = loader.load(KernelSpec, args.kernel or gpu.default_kernel)
     lengths = [_whole(text, "--seq") for text in args.seq.split(",")]
     return [
-        build(llm, gpu, kernel, settings, **_workload_options(args, length))
+        build(llm, gpu, kernel, settings, args.params, **_workload_options(args, length))
         for llm, length in itertools.product(_models(args), lengths)
     ]
 
@@ -77,15 +80,25 @@ def gpu_options(args: argparse.Namespace) -> GpuSpec:
     for key in settings:
         if key not in loader.leaf_keys(GpuSpec):
             raise PresetError(f"--set: {unknown('key', key, loader.leaf_keys(GpuSpec))}")
-    return apply_settings({"gpu": loader.load(GpuSpec, args.gpu)}, settings)["gpu"]  # type: ignore[return-value]
+    gpu = loader.load(GpuSpec, args.gpu)
+    gpu = params.calibrated_gpu(gpu) if args.params == "calibrated" else gpu
+    return apply_settings({"gpu": gpu}, settings)["gpu"]  # type: ignore[return-value]
 
 
 def build(
-    llm: LlmSpec, gpu: GpuSpec, kernel: KernelSpec, settings: Mapping[str, str], **workload: object
+    llm: LlmSpec,
+    gpu: GpuSpec,
+    kernel: KernelSpec,
+    settings: Mapping[str, str],
+    parameter_set: Params = "paper",
+    **workload: object,
 ) -> Experiment:
-    """One checked experiment from presets, `key=value` settings and workload options."""
+    """One checked experiment from presets, a parameter set, `key=value` settings and workload options."""
+    checked = make_workload(**workload)
+    if parameter_set == "calibrated":
+        gpu, kernel = params.calibrated_gpu(gpu), params.kernel_as_built(kernel, llm, checked)
     parts = apply_settings({"llm": llm, "gpu": gpu, "kernel": kernel}, settings)
-    return make_experiment(**parts, workload=make_workload(**workload))  # type: ignore[arg-type]
+    return make_experiment(**parts, workload=checked, parameter_set=parameter_set)  # type: ignore[arg-type]
 
 
 def parse_settings(pairs: Sequence[str]) -> dict[str, str]:

@@ -8,6 +8,7 @@ from pydantic import Field, ValidationError, model_validator
 from presets.errors import PresetError
 from presets.specs import GpuSpec, KernelSpec, LlmSpec, Section
 
+Params = Literal["paper", "calibrated"]
 Dtype = Literal["fp8", "fp16", "bf16", "fp32"]
 DTYPES: dict[str, int] = {"fp8": 1, "fp16": 2, "bf16": 2, "fp32": 4}
 MAX_LENGTH = 2**24
@@ -34,6 +35,7 @@ class Experiment(Section):
     gpu: GpuSpec
     kernel: KernelSpec
     workload: Workload
+    params: Params = "paper"  # where the values of GPU and kernel come from
 
     @model_validator(mode="after")
     def _heads_shared(self) -> "Experiment":
@@ -93,7 +95,7 @@ class Experiment(Section):
         parts = [self.llm.title, f"{length} tokens", f"batch {work.batch}", work.dtype.upper()]
         parts += ["causal"] if work.causal else []
         parts += [f"tensor parallel {work.tensor_parallel}"] if work.tensor_parallel > 1 else []
-        return ", ".join([*parts, self.gpu.title, self.kernel.title])
+        return ", ".join([*parts, self.gpu.title, self.kernel.title, f"{self.params} parameters"])
 
 
 def make_workload(**values: object) -> Workload:
@@ -107,10 +109,12 @@ def make_workload(**values: object) -> Workload:
         raise PresetError("\n".join(map(_option_sentence, items))) from None
 
 
-def make_experiment(llm: LlmSpec, gpu: GpuSpec, kernel: KernelSpec, workload: Workload) -> Experiment:
+def make_experiment(
+    llm: LlmSpec, gpu: GpuSpec, kernel: KernelSpec, workload: Workload, parameter_set: Params = "paper"
+) -> Experiment:
     """A checked Experiment; PresetError where heads do not divide among GPUs."""
     try:
-        return Experiment(llm=llm, gpu=gpu, kernel=kernel, workload=workload)
+        return Experiment(llm=llm, gpu=gpu, kernel=kernel, workload=workload, params=parameter_set)
     except ValidationError as error:
         raise PresetError(error.errors()[0]["msg"].removeprefix("Value error, ")) from None
 

@@ -43,6 +43,14 @@ def load(kind: type[S], name: str) -> S:
     return _build(kind, values, sources, where)
 
 
+def overlay(spec: S, path: Path) -> S:
+    """`spec` with the values that a preset file of its kind holds laid over it. Raises PresetError."""
+    values, sources, where = _read_file(type(spec), path, ())
+    identity = {key: getattr(spec, key) for key in type(spec).model_fields if key in _IDENTITY}
+    changed = {key: value for key, value in values.items() if key not in _IDENTITY}
+    return _build(type(spec), identity | flatten(spec) | changed, dict(spec.provenance) | sources, where)
+
+
 def override(spec: S, settings: Mapping[str, str], where: str = "--set") -> S:
     """`spec` with some values replaced, through the same checks. Keys are dotted, values text with units."""
     values = flatten(spec)
@@ -124,7 +132,10 @@ def _find(kind: type[Spec], name: str) -> Path:
 
 
 def _read(kind: type[Spec], name: str, chain: tuple[Path, ...]) -> tuple[Values, dict[str, Provenance], str]:
-    path = _find(kind, name)
+    return _read_file(kind, _find(kind, name), chain)
+
+
+def _read_file(kind: type[Spec], path: Path, chain: tuple[Path, ...]) -> tuple[Values, dict[str, Provenance], str]:
     where = path.name if path.parent.parent == ROOT else str(path)
     chain = (*chain, path.resolve())
     if chain[-1] in chain[:-1]:

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 
 from presets.errors import PresetError
 
-Label = Literal["measured", "published", "fitted", "inferred", "override"]
+Label = Literal["measured", "published", "fitted", "informed", "inferred", "override"]
 FILE_LABELS = tuple(label for label in get_args(Label) if label != "override")
 
 Number = int | float

@@ -68,6 +68,7 @@ def to_record(experiment: Experiment, result: Result) -> dict[str, Any]:
     }
     layers = llm.layers
     context = {
+        "params": experiment.params,
         "dtype": work.dtype,
         "tensor_parallel": work.tensor_parallel,
         "heads_q": experiment.heads_q,

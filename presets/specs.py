@@ -57,6 +57,32 @@ class TensorSpec(Section):
     minimum_wgmma_cycles: Whole | None = Field(default=None, description="the shortest WGMMA; absent: no minimum")
 
 
+class IssueSpec(Section):
+    """Cycles from an instruction's issue, or its wait's end, to the warpgroup's next instruction; absent: none."""
+
+    wgmma_cycles: Whole
+    tma_cycles: Whole
+    mbarrier_wait_cycles: Whole
+    stage_acquire_cycles: Whole = Field(description="until a released stage is seen to be free")
+    named_barrier_cycles: Whole
+    gemm_gap_cycles: Whole = Field(description="tensor core idle before the first WGMMA of a group")
+    wgmma_tail_cycles: Whole = Field(description="from a WGMMA's end on the tensor core to its wait's end")
+
+
+class SoftmaxSpec(Section):
+    """CUDA-core work of softmax per warp instruction (32 values) and sub-partition, as phases on shared pipes."""
+
+    max_cycles: NonNegative
+    exp_cycles: NonNegative = Field(description="MUFU, shared by the SM's warpgroups")
+    convert_cycles: NonNegative
+    mask_cycles: NonNegative = Field(description="on the FP32 pipe, for scores under a mask")
+    exchange_latency_cycles: Whole = Field(description="of a row maximum or sum between lanes")
+    operands_per_cycle: Positive = Field(description="register operands of a sub-partition per cycle, in warps")
+    operand_factor: Positive = Field(description="operand reads issued over those the arithmetic needs")
+    wgmma_operand_share: Share = Field(description="of the operand reads that a WGMMA under way takes")
+    shared_store_bytes_per_cycle: Positive = Field(description="P to shared memory, per SM")
+
+
 class AluSpec(Section):
     """CUDA-core pipes of one SM, operations per cycle: FP32, packed FP16, and MUFU (exp2)."""
 
@@ -158,6 +184,9 @@ class LaunchSpec(Section):
     """The shortest time a kernel launch can take, whatever it computes."""
 
     floor_s: NonNegative
+    overhead_s: NonNegative | None = Field(
+        default=None, description="of a kernel's time, outside the simulated cycles; absent: none"
+    )
 
 
 class Spec(Section):
@@ -184,6 +213,8 @@ class GpuSpec(Spec):
     dram: DramSpec
     launch: LaunchSpec
     latency_probe: LatencyProbeSpec | None = None
+    issue: IssueSpec | None = None
+    softmax: SoftmaxSpec | None = None
     bandwidth_probe: BandwidthProbeSpec | None = None
 
     @model_validator(mode="after")
@@ -258,6 +289,17 @@ class PipelineSpec(Section):
     cluster_ctas: Annotated[int, Field(ge=1, le=2)]
     ping_pong: bool
     kv_order: Literal["last_to_first", "first_to_last"]
+    schedule: Literal["one_tile", "static", "dynamic"] | None = Field(
+        default=None,
+        description="one_tile: a CTA per tile; persistent CTAs: static in grid order, dynamic heaviest first",
+    )
+    tile_overhead_cycles: Whole | None = Field(
+        default=None, description="of a consumer and tile, beyond what is modelled; for persistent CTAs"
+    )
+    p_in_shared: bool | None = Field(default=None, description="P goes to P V through shared memory; absent: no")
+    section_bytes: Bytes | None = Field(
+        default=None, description="K and V of the heads that a dynamic schedule goes through together"
+    )
     grid_order: Literal["block_fastest", "head_fastest"] | None = Field(
         default=None, description="which index of the grid runs fastest; absent: block_fastest"
     )

@@ -3,7 +3,7 @@
 import numpy as np
 
 from presets.experiment import Experiment
-from simfa import launch
+from simfa import tiles
 from simfa.columns import Columns
 from simfa.engine.machine import Machine
 
@@ -31,15 +31,15 @@ def columns(machine: Machine, names: list[str], places: Columns | None = None) -
 
 
 def places(experiment: Experiment) -> Columns:
-    """What each CTA of the built-in kernel computes: batch, query head, KV head, query tile, K/V tiles it reads."""
-    work = experiment.workload
-    tiles = launch.query_tiles(experiment)
-    shape = (work.batch, experiment.heads_q, tiles)
-    batch, head, tile = np.unravel_index(np.arange(np.prod(shape)), shape)
+    """What each CTA of the built-in kernel, or each tile of its persistent CTAs, computes.
+
+    Batch, query head, KV head, query tile, and K/V tiles it reads.
+    """
+    batch, head, tile = tiles.launch_order(experiment)
     return {
         "batch": batch.astype(np.int32),
         "head_q": head.astype(np.int32),
         "head_kv": (head // (experiment.heads_q // experiment.heads_kv)).astype(np.int32),
         "query_tile": tile.astype(np.int32),
-        "kv_tiles": launch.kv_tiles(experiment)[tile].astype(np.int32),
+        "kv_tiles": tiles.kv_tiles(experiment)[tile].astype(np.int32),
     }

@@ -75,6 +75,8 @@ _WGMMA = (
     OperandSpec("sp", high=1, default=0),
     _GID,
 )
+_PHASE = (OperandSpec("cycles", low=1), OperandSpec("fp32"), OperandSpec("mufu"), OperandSpec("operands"))
+_LOOP = OperandSpec("bid", high=op.LOOPS - 1)
 _DECLARED = (
     OperandSpec("map", "word"),
     OperandSpec("rank", low=1, high=op.RANKS),
@@ -101,12 +103,24 @@ INSTRUCTIONS = (
     InstructionSpec("BAR_ARRIVE", op.BAR_ARRIVE, (_BID,), "bar.arrive (named)"),
     InstructionSpec("BAR_WAIT", op.BAR_WAIT, (_BID, _ARRIVALS), "bar.sync (asymmetric)"),
     InstructionSpec("BUBBLES", op.BUBBLES, (OperandSpec("cycles"),), "CUDA-core work"),
+    InstructionSpec("PHASE", op.PHASE, _PHASE, "CUDA-core work on pipes that warpgroups share"),
+    InstructionSpec("LOOP", op.LOOP, (_LOOP, OperandSpec("count", low=1, high=2**20)), "a loop of the kernel"),
+    InstructionSpec("END_LOOP", op.END_LOOP, (_LOOP,), "its end"),
 )
 BY_NAME = {spec.name: spec for spec in INSTRUCTIONS}
 BY_OPCODE = {spec.opcode: spec for spec in INSTRUCTIONS}
 NAME_OF = {spec.opcode: spec.name for spec in INSTRUCTIONS if spec.opcode != op.DECLARATION}
-# May follow as key=value: a measured time in place of the model's; the CTAs of the cluster that a load reaches.
-EXTRAS = {"WGMMA": ("cycles",), "TMA_TENSOR": ("multicast",)}
+RING = ("stages", "counter", "advance")
+# May follow as key=value: a measured time in place of the model's; the CTAs of the cluster that a load reaches; a
+# stage that a counter of the thread picks from a ring of `stages` beginning at sid, what the instruction adds to
+# the counter, and rows that a box moves per count.
+EXTRAS = {
+    "WGMMA": ("cycles",),
+    "TMA_TENSOR": ("multicast", *RING, "step"),
+    "MB_WAIT": RING,
+    "ACQUIRE_STAGE": RING,
+    "RELEASE_STAGE": RING,
+}
 
 
 @dataclass(frozen=True)

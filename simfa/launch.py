@@ -1,24 +1,49 @@
 """From an Experiment to a machine ready to run: tensors, grid, programs, and the state of every component."""
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 
 from presets.errors import NotModelled
 from presets.experiment import Experiment
 from presets.specs import GpuSpec, L2TimingSpec, TmaSpec
+from simfa import tiles
 from simfa.coverage import Hardware, check
 from simfa.engine import dispatch, events, machine, opcodes, probe, threads, tma
-from simfa.isa import WgmmaTiming
+from simfa.isa import Program, WgmmaTiming
 from simfa.memory import coalescer, hashing, l2, path, remote_copy
 from simfa.memory.dram import TICKS
-from simfa.trace import fa3, tensor_map
+from simfa.trace import fa3, fa3_official, tensor_map
 from simfa.trace.assemble import Code, assemble
 from simfa.trace.bubbles import softmax_cycles
 from simfa.trace.fillings import Member
+from simfa.trace.phases import Softmax
 from simfa.trace.tensor_map import TensorMap
 
 TENSOR_ALIGNMENT_BYTES = 2 * 2**20  # allocations start on a page
 SPAN_CAPACITY = 400_000
 MAX_LINES = 2**32 - 2
+
+
+@dataclass(frozen=True)
+class GridArrays:
+    """CTAs of a launch, or tiles of persistent CTAs: in order, where each lies, turns of their loops."""
+
+    cluster: int
+    ctas: np.ndarray
+    origins: np.ndarray
+    schedule: str = "one_tile"
+    turns: np.ndarray | None = None
+    primed: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class KernelLaunch:
+    """Programs, each a Program per role, and the grid that runs them."""
+
+    programs: list[list[Program]]
+    grid: GridArrays
 
 
 def build(experiment: Experiment, seed: int, timeline_sm: int) -> machine.Machine:
@@ -30,16 +55,62 @@ def build(experiment: Experiment, seed: int, timeline_sm: int) -> machine.Machin
 
 
 def _build(experiment: Experiment, hardware: Hardware, seed: int, timeline_sm: int) -> machine.Machine:
-    counts = sorted({int(n) for n in kv_tiles(experiment)})
-    programs = [fa3.roles(shape_of(experiment), tiles) for tiles in counts]
+    kernel = persistent(experiment) if tiles.is_persistent(experiment.kernel) else one_tile(experiment)
     maps = tensor_maps(experiment)
     alike = cluster_ctas(experiment) if multicasts(experiment) else 1  # CTAs of a cluster run the same programs
-    members = [Member(0, [roles] * alike) for roles in programs]
-    code = assemble(programs, maps, wgmma_timing(experiment.gpu), members)
-    ctas, origins = grid_arrays(experiment, {tiles: index for index, tiles in enumerate(counts)})
+    members = [Member(0, [roles] * alike) for roles in kernel.programs]
+    code = assemble(kernel.programs, maps, wgmma_timing(experiment.gpu), members)
+    if tiles.is_persistent(experiment.kernel):  # a CTA comes to all programs: stages are those of the fullest
+        code.releasers[:], code.sources[:] = code.releasers.max(axis=0), code.sources.max(axis=0)
     ctas_per_sm = experiment.kernel.pipeline.occupancy_ctas
-    grid = (cluster_ctas(experiment), ctas, origins)
-    return machine_of(experiment.gpu, hardware, code, maps, grid, ctas_per_sm, seed, timeline_sm)
+    return machine_of(experiment.gpu, hardware, code, maps, kernel.grid, ctas_per_sm, seed, timeline_sm)
+
+
+def one_tile(experiment: Experiment) -> KernelLaunch:
+    """A CTA per tile in grid order, with a program per number of K/V tiles (paper, section 5)."""
+    counts = sorted({int(n) for n in tiles.kv_tiles(experiment)})
+    programs = [fa3.roles(shape_of(experiment), count) for count in counts]
+    order = tiles.in_grid_order(experiment)
+    ctas = np.zeros(len(order[0]), dispatch.CTA)
+    ctas["program"] = np.searchsorted(counts, tiles.kv_tiles(experiment))[order[2]]
+    return KernelLaunch(programs, GridArrays(cluster_ctas(experiment), ctas, origins(experiment, order)))
+
+
+def persistent(experiment: Experiment) -> KernelLaunch:
+    """Persistent CTAs: static in grid order, or dynamic with the heaviest tiles first."""
+    schedule = experiment.kernel.pipeline.schedule
+    assert schedule is not None
+    kernel = official_kernel(experiment)
+    order = tiles.launch_order(experiment)
+    steps = tiles.kv_tiles(experiment)[order[2]]
+    ctas = np.zeros(len(steps), dispatch.CTA)
+    ctas["program"] = steps == 0
+    places = origins(experiment, order)
+    if experiment.kernel.pipeline.kv_order == "last_to_first":
+        last = np.maximum(steps - 1, 0) * experiment.kernel.tile.kv_rows
+        places[:, [fa3.MAP_K, fa3.MAP_V], 2] += last[:, None]
+    primed = np.zeros(threads.NAMED_BARRIERS, np.int32)
+    for barrier, arrivals in fa3_official.primed_barriers(kernel).items():
+        primed[barrier] = arrivals
+    programs = [fa3_official.roles(kernel), fa3_official.empty_roles(kernel)]
+    turns = tiles.turns(experiment)[order[2]]
+    grid = GridArrays(cluster_ctas(experiment), ctas, places, schedule, turns, primed)
+    return KernelLaunch(programs, grid)
+
+
+def official_kernel(experiment: Experiment) -> fa3_official.Kernel:
+    """What the programs of persistent CTAs depend on. Raises NotModelled without softmax rates."""
+    spec, kernel = experiment.gpu.softmax, experiment.kernel
+    if spec is None:
+        raise NotModelled(
+            f"{kernel.name} needs the rates of softmax, and {experiment.gpu.name} has no section softmax"
+        )
+    rows = kernel.tile.query_rows // kernel.pipeline.consumer_warpgroups
+    phases = Softmax(spec, rows, kernel.tile.kv_rows, experiment.llm.head_dim, experiment.precision_bytes)
+    pipeline = kernel.pipeline
+    return fa3_official.Kernel(
+        shape_of(experiment), phases, pipeline.tile_overhead_cycles or 0, bool(pipeline.p_in_shared)
+    )
 
 
 def machine_of(
@@ -47,13 +118,12 @@ def machine_of(
     hardware: Hardware,
     code: Code,
     maps: tuple[TensorMap, ...],
-    grid: tuple[int, np.ndarray, np.ndarray],
+    grid: GridArrays,
     ctas_per_sm: int,
     seed: int,
     timeline_sm: int,
 ) -> machine.Machine:
-    """A machine at cycle 0 for encoded programs and a grid: CTAs per cluster, CTAs, their origins."""
-    cluster, ctas, origins = grid
+    """A machine at cycle 0 for encoded programs and a grid."""
     roles = code.spans.shape[1]
     slots = gpu.sm.count * ctas_per_sm
     entries = gpu.tensor.issue_buffer_entries
@@ -64,19 +134,50 @@ def machine_of(
         raise NotModelled(f"a tensor ends beyond the {MAX_LINES:,} lines the simulator can address")
     remote_cycles = hardware.tma.remote_release_cycles or dispatch.REMOTE_CYCLES
     width = gpu.sm.issue_per_cycle or 1
-    releases = width * remote_cycles * (cluster - 1) if code.sources.any() else 0
+    releases = width * remote_cycles * (grid.cluster - 1) if code.sources.any() else 0
     capacity = machine.event_capacity(gpu.sm.count, per_sm, hardware.tma.inflight_lines, entries, releases)
     config = _tma_config(gpu, hardware.tma)
     return machine.Machine(
-        dispatch.make_grid(cluster, ctas, origins, code.spans, code.releasers, code.sources, slots, remote_cycles),
-        threads.make_threads(gpu.sm.count, ctas_per_sm, roles, gpu.sm.scheduler or "gto", width),
+        dispatch.make_grid(
+            grid.cluster,
+            grid.ctas,
+            grid.origins,
+            code.spans,
+            code.releasers,
+            code.sources,
+            slots,
+            remote_cycles,
+            grid.schedule,
+            grid.turns,
+            grid.primed,
+        ),
+        threads.make_threads(gpu.sm.count, ctas_per_sm, roles, **_core(gpu)),
         tma.make_tma(gpu.sm.count, config, *tensor_map.encode(maps), code.starts, code.fills),
         _memory(gpu, hardware, seed),
         events.make_queue(capacity),
-        probe.make_probe(timeline_sm, SPAN_CAPACITY, slots, len(ctas), roles),
+        probe.make_probe(timeline_sm, SPAN_CAPACITY, slots, len(grid.ctas), roles),
         code.instructions.astype(opcodes.INSTRUCTION),
         entries,
     )
+
+
+def _core(gpu: GpuSpec) -> dict[str, Any]:
+    """What the core costs, as `threads.make_threads` takes it."""
+    found: dict[str, Any] = {"scheduler": gpu.sm.scheduler or "gto", "issue_width": gpu.sm.issue_per_cycle or 1}
+    if gpu.softmax is not None:
+        found["tensor_operand_share"] = gpu.softmax.wgmma_operand_share
+    if gpu.issue is None:
+        return found
+    spec = gpu.issue
+    costs = {
+        opcodes.WGMMA: spec.wgmma_cycles,
+        opcodes.TMA_TENSOR: spec.tma_cycles,
+        opcodes.TMA_STORE: spec.tma_cycles,
+        opcodes.MB_WAIT: spec.mbarrier_wait_cycles,
+        opcodes.ACQUIRE_STAGE: spec.stage_acquire_cycles,
+        opcodes.BAR_WAIT: spec.named_barrier_cycles,
+    }
+    return found | {"costs": costs, "gemm_gap": spec.gemm_gap_cycles, "wgmma_tail": spec.wgmma_tail_cycles}
 
 
 def wgmma_timing(gpu: GpuSpec) -> WgmmaTiming:
@@ -104,7 +205,7 @@ def shape_of(experiment: Experiment) -> fa3.Shape:
 def cluster_ctas(experiment: Experiment) -> int:
     """CTAs dispatched together: the kernel's cluster if it divides a head's query tiles and fits the GPU."""
     size = experiment.kernel.pipeline.cluster_ctas
-    fits = query_tiles(experiment) % size == 0 and size <= experiment.gpu.sm.count
+    fits = tiles.query_tiles(experiment) % size == 0 and size <= experiment.gpu.sm.count
     return size if fits else 1
 
 
@@ -113,42 +214,19 @@ def multicasts(experiment: Experiment) -> bool:
     return bool(experiment.kernel.pipeline.multicast) and cluster_ctas(experiment) > 1
 
 
-def query_tiles(experiment: Experiment) -> int:
-    """Query tiles of one head."""
-    return -(-experiment.workload.seq_q // experiment.kernel.tile.query_rows)
-
-
-def kv_tiles(experiment: Experiment) -> np.ndarray:
-    """K/V tiles that each query tile reads, shape (query tiles,): all, or what a causal mask leaves."""
-    work, tile = experiment.workload, experiment.kernel.tile
-    last_rows = np.minimum(work.seq_q, np.arange(1, query_tiles(experiment) + 1) * tile.query_rows)
-    visible = np.full_like(last_rows, work.seq_kv)
-    if work.causal:
-        visible = np.clip(work.seq_kv - work.seq_q + last_rows, 0, work.seq_kv)
-    return -(-visible // tile.kv_rows)
-
-
-def grid_arrays(experiment: Experiment, program_of_tiles: dict[int, int]) -> tuple[np.ndarray, np.ndarray]:
-    """CTAs in launch order (query tile fastest, then query head, then batch), and their origins by tensor map."""
-    work, tile = experiment.workload, experiment.kernel.tile
-    tiles = query_tiles(experiment)
-    batch, head, index = (
-        axis.ravel()
-        for axis in np.meshgrid(
-            np.arange(work.batch), np.arange(experiment.heads_q), np.arange(tiles), indexing="ij"
-        )
-    )
-    origins = np.zeros((len(index), 4, opcodes.RANKS), np.int32)
-    origins[:, :, 1] = head[:, None]
-    origins[:, [fa3.MAP_K, fa3.MAP_V], 1] //= experiment.heads_q // experiment.heads_kv
-    origins[:, [fa3.MAP_Q, fa3.MAP_O], 2] = index[:, None] * tile.query_rows
-    origins[:, :, 3] = batch[:, None]
+def origins(experiment: Experiment, order: tuple[np.ndarray, np.ndarray, np.ndarray]) -> np.ndarray:
+    """Where each tile (batch, query head, query tile) lies in Q, K, V and O, shape (tiles, 4, RANKS)."""
+    batch, head, index = order
+    tile = experiment.kernel.tile
+    found = np.zeros((len(index), 4, opcodes.RANKS), np.int32)
+    found[:, :, 1] = head[:, None]
+    found[:, [fa3.MAP_K, fa3.MAP_V], 1] //= experiment.heads_q // experiment.heads_kv
+    found[:, [fa3.MAP_Q, fa3.MAP_O], 2] = index[:, None] * tile.query_rows
+    found[:, :, 3] = batch[:, None]
     if multicasts(experiment):
-        share = tile.kv_rows // cluster_ctas(experiment)
-        origins[:, [fa3.MAP_K, fa3.MAP_V], 2] = (index % cluster_ctas(experiment) * share)[:, None]
-    ctas = np.zeros(len(index), dispatch.CTA)
-    ctas["program"] = np.array([program_of_tiles[int(n)] for n in kv_tiles(experiment)])[index]
-    return ctas, origins
+        size = cluster_ctas(experiment)
+        found[:, [fa3.MAP_K, fa3.MAP_V], 2] = (index % size * (tile.kv_rows // size))[:, None]
+    return found
 
 
 def tensor_bases(experiment: Experiment) -> list[int]:

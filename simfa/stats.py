@@ -6,12 +6,13 @@ import numpy as np
 
 from presets.experiment import Experiment
 from presets.specs import GpuSpec
-from simfa import launch, ncu_names
-from simfa.engine import opcodes, threads
+from simfa import ncu_names, tiles
+from simfa.engine import opcodes, pipes, threads
 from simfa.engine.machine import Machine
 from simfa.isa import NAME_OF
 from simfa.memory import l2
 from simfa.memory.dram import TICKS
+from simfa.trace import fa3
 from simfa.trace.assemble import flop_of
 from simfa.trace.bubbles import softmax_cycles
 from simfa.trace.model import Trace
@@ -31,9 +32,13 @@ def derive(experiment: Experiment, machine: Machine, wall_s: float) -> dict[str,
     cycles = int(machine.queue.header[0]["now"])
     traffic = _traffic(experiment.gpu, machine)
     shares = utilization(experiment.gpu, machine, cycles)
-    shares["mufu"] = mufu_cycles(experiment) / (experiment.gpu.sm.count * max(cycles, 1))
+    if tiles.is_persistent(experiment.kernel):
+        busy = int(machine.state.pipes.busy[:, pipes.MUFU].sum()) / pipes.SCALE
+    else:
+        busy = mufu_cycles(experiment)
+    shares["mufu"] = busy / (experiment.gpu.sm.count * max(cycles, 1))
     return {
-        "latency_s": cycles / experiment.gpu.sm.clock_hz,
+        "latency_s": cycles / experiment.gpu.sm.clock_hz + (experiment.gpu.launch.overhead_s or 0.0),
         "flops": flops(experiment),
         "l2_bytes": int(machine.engines.engines["requested_bytes"].sum()),
         "dram_read_bytes": traffic["dram_read_bytes"],
@@ -96,7 +101,7 @@ def trace_flops(trace: Trace) -> int:
 def flops(experiment: Experiment) -> int:
     """FLOPs of the tiles as read: Eq. (1), or under a causal mask valid query rows x K rows read."""
     tile, work = experiment.kernel.tile, experiment.workload
-    rows = np.minimum(work.seq_kv, launch.kv_tiles(experiment).astype(object) * tile.kv_rows)
+    rows = np.minimum(work.seq_kv, tiles.kv_tiles(experiment).astype(object) * tile.kv_rows)
     first = np.arange(len(rows)).astype(object) * tile.query_rows
     valid = np.minimum(tile.query_rows, work.seq_q - first)
     return int(4 * work.batch * experiment.heads_q * experiment.llm.head_dim * (rows * valid).sum())
@@ -132,7 +137,7 @@ def mufu_cycles(experiment: Experiment) -> int:
         experiment.gpu.alu, kernel.tile.query_rows // consumers, kernel.tile.kv_rows, experiment.llm.head_dim
     )
     heads = experiment.workload.batch * experiment.heads_q
-    return int(launch.kv_tiles(experiment).sum()) * heads * consumers * step.exp
+    return int(tiles.kv_tiles(experiment).sum()) * heads * consumers * step.exp
 
 
 def stalls(machine: Machine, names: list[str]) -> dict[str, dict[str, int]]:
@@ -160,9 +165,13 @@ def thread_names(count: int) -> list[str]:
 
 def observed_waves(experiment: Experiment, machine: Machine) -> int:
     """Passes over a KV group as they happened: most CTAs of one group in one slot, median over groups."""
-    group_ctas = experiment.heads_q // experiment.heads_kv * launch.query_tiles(experiment)
-    slots = machine.grid.ctas["slot"].reshape(-1, group_ctas)
-    return int(np.median([np.bincount(row).max() for row in slots]))
+    places = machine.grid.origins[:, fa3.MAP_K]
+    group = places[:, 3].astype(np.int64) * experiment.heads_kv + places[:, 1]
+    slots = len(machine.grid.running)
+    _, first, counts = np.unique(group * slots + machine.grid.ctas["slot"], return_index=True, return_counts=True)
+    most = np.zeros(int(group.max()) + 1, np.int64)
+    np.maximum.at(most, group[first], counts)
+    return int(np.median(most))
 
 
 def _traffic(gpu: GpuSpec, machine: Machine) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from simfa.engine import opcodes as op
 from simfa.engine import threads
 from simfa.occupancy import GAUGES
 from simfa.stats import REASON_NAMES, role_names, thread_names
+from simfa.tiles import is_persistent
 from simfa.trace import fa3
 from simfa.trace.bubbles import SoftmaxCycles, softmax_cycles
 
@@ -31,11 +32,17 @@ def describe(activity: int, tag: int, operand: int) -> tuple[str, str]:
         op.TMA_STORE: (f"store {tensor}", MEMORY),
         op.TMA_BULK: ("bulk load", MEMORY),
         op.TMA_BULK_STORE: ("bulk store", MEMORY),
-        op.BUBBLES: ("softmax", SOFTMAX),
+        op.BUBBLES: ("tile overhead" if tag == fa3.TAG_EPILOGUE else "softmax", SOFTMAX),
+        op.PHASE: ("softmax: exp" if tag == fa3.TAG_EXP else "softmax", SOFTMAX),
         op.MB_WAIT: (f"wait for {tensor}", WAIT),
         op.ACQUIRE_STAGE: (f"wait for a free {tensor} stage", WAIT),
         op.WGMMA_WAIT: (f"wait for {_GEMMS.get(tag, 'GEMM')}", WAIT),
-        op.BAR_WAIT: ("wait for the other consumer (ping-pong)", WAIT),
+        op.BAR_WAIT: (
+            "wait for the other consumers (epilogue)"
+            if tag == fa3.TAG_EPILOGUE
+            else "wait for the other consumer (ping-pong)",
+            WAIT,
+        ),
         op.TMA_WAIT: ("wait for the O store", WAIT),
         threads.TENSOR_BUFFER_FULL: ("wait for room in the WGMMA buffer", WAIT),
         threads.GROUPS_FULL: ("wait for room for another group", WAIT),
@@ -51,7 +58,7 @@ def describe_plainly(activity: int, tag: int, operand: int) -> tuple[str, str]:
         return f"{name}, thread {operand}", COMPUTE
     if activity in (*op.LOADS, *op.STORES):
         return name, MEMORY
-    return (name, SOFTMAX) if activity == op.BUBBLES else (f"wait: {name}", WAIT)
+    return (name, SOFTMAX) if activity in (op.BUBBLES, op.PHASE) else (f"wait: {name}", WAIT)
 
 
 def rows(spans: np.ndarray, roles: int, of_trace: bool = False) -> list[dict[str, Any]]:
@@ -105,7 +112,15 @@ def of(experiment: Experiment, spans: np.ndarray) -> list[dict[str, Any]]:
         experiment.gpu.alu, kernel.tile.query_rows // consumers, kernel.tile.kv_rows, experiment.llm.head_dim
     )
     table = rows(spans, 1 + consumers)
-    return sorted([*table, *_exponentials(table, step)], key=lambda item: (item["start_cycle"], item["row"]))
+    on_mufu = _exp_phases(table) if is_persistent(kernel) else _exponentials(table, step)
+    return sorted([*table, *on_mufu], key=lambda item: (item["start_cycle"], item["row"]))
+
+
+def _exp_phases(table: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Where exponentials are phases of their own, those: consumers side by side share the MUFU."""
+    for item in table:
+        if item["activity"] == "softmax: exp":
+            yield item | {"row": f"MUFU, {item['row']}", "activity": f"exp, {item['row'].split(',')[0]}"}
 
 
 def _exponentials(table: list[dict[str, Any]], step: SoftmaxCycles) -> Iterator[dict[str, Any]]:

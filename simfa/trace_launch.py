@@ -14,7 +14,7 @@ from simfa.engine import opcodes as op
 from simfa.engine.machine import Machine
 from simfa.engine.opcodes import RANKS
 from simfa.isa import Program
-from simfa.trace import fa3
+from simfa.tiles import kv_tiles
 from simfa.trace.assemble import Code, assemble
 from simfa.trace.bubbles import THREADS_PER_WARPGROUP
 from simfa.trace.fillings import Member
@@ -43,7 +43,7 @@ def build(trace: Trace, gpu: GpuSpec, seed: int = 0, timeline_sm: int = -1) -> M
     for number, cta in enumerate(trace.ctas):
         for tensor, origin in cta.origins:
             origins[number, tensor, : len(origin)] = origin
-    grid = (trace.launch.cluster, ctas, origins)
+    grid = launch.GridArrays(trace.launch.cluster, ctas, origins)
     try:
         return launch.machine_of(gpu, hardware, code, maps, grid, ctas_per_sm(trace, gpu), seed, timeline_sm)
     except OverflowError as error:
@@ -109,18 +109,16 @@ def ctas_per_sm(trace: Trace, gpu: GpuSpec) -> int:
 def trace_of(experiment: Experiment) -> Trace:
     """The built-in kernel of an experiment as a trace: a program per role and number of K/V tiles."""
     check(experiment)
-    shape, counts = launch.shape_of(experiment), launch.kv_tiles(experiment)
-    names: dict[int, tuple[str, ...]] = {}
+    kernel = launch.one_tile(experiment)
+    names: list[tuple[str, ...]] = []
     programs: dict[str, Program] = {}
-    for tiles in sorted({int(count) for count in counts}):
-        roles = fa3.roles(shape, tiles)
-        names[tiles] = tuple(f"{role}_{tiles}" for role in ROLE_NAMES[: len(roles)])
-        programs |= dict(zip(names[tiles], roles, strict=True))
-    order = list(names)
-    ctas, origins = launch.grid_arrays(experiment, {tiles: index for index, tiles in enumerate(order)})
+    for count, roles in zip(sorted({int(n) for n in kv_tiles(experiment)}), kernel.programs, strict=True):
+        names.append(tuple(f"{role}_{count}" for role in ROLE_NAMES[: len(roles)]))
+        programs |= dict(zip(names[-1], roles, strict=True))
+    grid = kernel.grid
     listed = tuple(
-        Cta(names[order[cta["program"]]], tuple((index, tuple(map(int, row[:4]))) for index, row in enumerate(own)))
-        for cta, own in zip(ctas, origins, strict=True)
+        Cta(names[cta["program"]], tuple((index, tuple(map(int, row[:4]))) for index, row in enumerate(own)))
+        for cta, own in zip(grid.ctas, grid.origins, strict=True)
     )
     return Trace(launch.tensor_maps(experiment), programs, listed, resources(experiment))
 

@@ -9,7 +9,7 @@ import streamlit as st
 from dashboard import recipe
 from dashboard.recipe import BARE, OWN, Recipe
 from dashboard.widgets import url, whatif
-from presets import loader
+from presets import loader, params
 from presets.errors import PresetError
 from presets.experiment import Experiment
 from presets.specs import GpuSpec, KernelSpec, LlmSpec
@@ -143,7 +143,20 @@ def _hardware(gpus: list[str], kernels: list[str]) -> dict[str, Any]:
     gpu = _choice("GPU", "gpu", {name: spec.title for name, spec in gpu_specs.items()})
     own = gpu_specs[gpu].default_kernel
     titles = {name: f"Default: {own}" if name == OWN else loader.load(KernelSpec, name).title for name in kernels}
-    return {"gpu": gpu, "kernel": _choice("Kernel", "kernel", titles)}
+    return {"gpu": gpu, "kernel": _choice("Kernel", "kernel", titles), "params": _parameter_set(gpu_specs[gpu])}
+
+
+def _parameter_set(gpu: GpuSpec) -> str:
+    """The set chosen; the paper's where the GPU has no other."""
+    titles = {"paper": "Paper, as printed", "calibrated": "Calibrated on public measurements"}
+    chosen = _choice(
+        "Parameters",
+        "params",
+        titles,
+        "The paper's values, or those from public measurements with the kernel as it is built. They differ by up "
+        "to 1.5 times; the Validation page says which agrees with what.",
+    )
+    return chosen if chosen in params.available(gpu) else "paper"
 
 
 def _what_if(asked: Recipe) -> str:

@@ -11,7 +11,7 @@ shared by rows is the last one requested; where they overlap, every line is comp
 import numpy as np
 
 from simfa.engine.jit import inlined_kernel, kernel
-from simfa.engine.opcodes import RANKS
+from simfa.engine.opcodes import RANKS, STEP_AXIS
 
 OUTER = RANKS - 2  # dimensions of a box beyond rows and what makes rows
 RISING, OVERLAPPING, REPEATED = range(3)  # how rows share lines: with the row before, with any, or not merged
@@ -31,10 +31,10 @@ def begin_bulk(tma, index, address, length):
 
 
 @kernel
-def begin_box(tma, index, tensor_map, start, origin):
-    """The part inside its tensor of the box at `start`, relative to the CTA's `origin`."""
+def begin_box(tma, index, tensor_map, start, origin, moved):
+    """The part inside its tensor of the box at `start` within the CTA's `origin`, `moved` on in STEP_AXIS."""
     config = tma.config[0]
-    _box(tma, index, tensor_map, start, origin)
+    _box(tma, index, tensor_map, start, origin, moved)
     if config["deduplicate"]:
         _begin(tma, index, config["line_shift"], tma.maps[tensor_map]["overlaps"])
     elif config["request_shift"] < 0:
@@ -64,7 +64,7 @@ def _contiguous(tma, index, address, length):
 
 
 @kernel
-def _box(tma, index, tensor_map, start, origin):
+def _box(tma, index, tensor_map, start, origin, moved):
     """The part of a box inside its tensor as rows, runs of rows, and up to OUTER dimensions of runs."""
     operation, detail = tma.operations[index], tma.details[index]
     dimensions = tma.dimensions[tensor_map]
@@ -78,7 +78,8 @@ def _box(tma, index, tensor_map, start, origin):
     outer = 0
     for place in range(1, RANKS):
         axis = dimensions[place]["walk"]
-        low, inside = _clip(dimensions[axis], start[axis] + origin[axis])
+        first = start[axis] + origin[axis] + (moved if axis == STEP_AXIS else 0)
+        low, inside = _clip(dimensions[axis], first)
         detail["first"] += low * dimensions[axis]["stride_bytes"]
         if inside == 1:
             continue

@@ -10,17 +10,32 @@ import numpy as np
 
 from simfa.engine import threads
 from simfa.engine.jit import inlined_kernel, kernel
+from simfa.engine.opcodes import COUNTERS, LOOPS
+
+WORK = 8  # tiles of a persistent CTA that its threads can be spread over; a power of two
+ONE_TILE, STATIC, DYNAMIC = 0, 1, 2
+SCHEDULES = ("one_tile", "static", "dynamic")
 
 CONFIG = np.dtype(
     [
         ("cluster", np.int64),
-        ("next", np.int64),
+        ("next", np.int64),  # CTA or tile to hand out next
         ("retired", np.int64),
         ("remote_cycles", np.int64),  # of a release to another CTA of the cluster
+        ("schedule", np.int64),
+        ("stride", np.int64),  # persistent CTAs: what a static schedule adds to a tile for the next one
     ]
 )
 REMOTE_CYCLES = 2  # the least that keeps the order of a cycle's events out of the answer
-CTA = np.dtype([("program", np.int32), ("slot", np.int32), ("start_cycle", np.int64), ("end_cycle", np.int64)])
+CTA = np.dtype(
+    [
+        ("program", np.int32),
+        ("slot", np.int32),
+        ("start_cycle", np.int64),
+        ("end_cycle", np.int64),
+        ("threads_left", np.int64),  # of a persistent CTA's tile
+    ]
+)
 
 
 class Grid(NamedTuple):
@@ -35,6 +50,10 @@ class Grid(NamedTuple):
     running: np.ndarray  # CTA in each slot, or -1
     unfinished: np.ndarray  # threads and asynchronous operations left in each slot
     cluster_left: np.ndarray  # CTAs left of the cluster, kept at its first slot
+    turns: np.ndarray  # per CTA or tile and loop: how often its programs go through it
+    primed: np.ndarray  # arrivals at each named barrier before anything has run
+    tiles: np.ndarray  # per slot: the tiles of a persistent CTA, the k-th at k modulo WORK; -1: no more
+    taken: np.ndarray  # per slot: tiles asked for so far
 
 
 def make_grid(
@@ -46,10 +65,16 @@ def make_grid(
     sources: np.ndarray,
     slots: int,
     remote_cycles: int = REMOTE_CYCLES,
+    schedule: str = "one_tile",
+    turns: np.ndarray | None = None,
+    primed: np.ndarray | None = None,
 ) -> Grid:
-    """A launch that has not started; `slots` counts the CTA slots of the whole GPU."""
+    """A launch that has not started; `slots` counts the CTA slots of the whole GPU.
+
+    With a `schedule` other than one_tile, `ctas` are tiles that persistent CTAs, one per slot, go through.
+    """
     config = np.zeros(1, CONFIG)
-    config[0] = (cluster, 0, 0, remote_cycles)
+    config[0] = (cluster, 0, 0, remote_cycles, SCHEDULES.index(schedule), 0)
     return Grid(
         config,
         ctas,
@@ -60,6 +85,10 @@ def make_grid(
         np.full(slots, -1, np.int32),
         np.zeros(slots, np.int32),
         np.zeros(slots, np.int32),
+        np.zeros((len(ctas), LOOPS), np.int32) if turns is None else turns,
+        np.zeros(threads.NAMED_BARRIERS, np.int32) if primed is None else primed,
+        np.full((slots, WORK), -1, np.int64),
+        np.zeros(slots, np.int64),
     )
 
 
@@ -71,6 +100,7 @@ def start(grid, state, queue, observer):
     for slot in range(config["slots_per_sm"]):
         for sm in range(0, config["sms"] - cluster + 1, cluster):
             launch_cluster(grid, state, queue, observer, sm, slot)
+    grid.config[0]["stride"] = grid.config[0]["next"]
 
 
 @kernel
@@ -92,10 +122,10 @@ def _launch(grid, state, queue, observer, slot, cta):
     program = grid.ctas[cta]["program"]
     grid.running[slot] = cta
     grid.unfinished[slot] = 0
-    observer.cta[slot] = cta
-    grid.ctas[cta]["slot"] = slot
-    grid.ctas[cta]["start_cycle"] = queue.header[0]["now"]
-    _clear_barriers(state, slot, grid.releasers[program])
+    grid.tiles[slot, 0] = cta
+    grid.taken[slot] = 1
+    _begin_tile(grid, queue, observer, slot, cta)
+    _clear_barriers(state, slot, grid.releasers[program], grid.primed)
     for role in range(roles):
         first, end = grid.programs[program, role]
         if first == end:
@@ -103,22 +133,88 @@ def _launch(grid, state, queue, observer, slot, cta):
         thread = slot * roles + role
         grid.unfinished[slot] += 1
         record = state.threads[thread]
-        record["pc"] = first
-        record["end"] = end
         record["waits_for"] = threads.NOTHING
         record["stalled_at"] = -1
         record["age"] = cta * roles + role
+        record["work"] = 0
         for kind in range(2):
             ring = state.rings[thread, kind]
             ring["oldest"] = ring["next"] = ring["commits"] = 0
+        state.counters[thread, :] = 0
         state.passed[thread, :] = 0
         state.acquired[thread, :] = 0
-        threads.make_ready(state, queue, thread)
+        _enter(grid, state, queue, thread, cta)
 
 
 @kernel
-def _clear_barriers(state, slot, releasers):
-    state.named[slot, :] = 0
+def _begin_tile(grid, queue, observer, slot, tile):
+    observer.cta[slot] = tile
+    record = grid.ctas[tile]
+    record["slot"] = slot
+    record["start_cycle"] = queue.header[0]["now"]
+    record["threads_left"] = 0
+    for role in range(grid.programs.shape[1]):
+        record["threads_left"] += (
+            grid.programs[record["program"], role, 0] < grid.programs[record["program"], role, 1]
+        )
+
+
+@kernel
+def _enter(grid, state, queue, thread, tile):
+    """Set a thread to the beginning of its program for a CTA or tile."""
+    record = state.threads[thread]
+    role = thread % state.config[0]["roles"]
+    record["tile"] = tile
+    program = grid.ctas[tile]["program"]
+    record["pc"] = grid.programs[program, role, 0]
+    record["end"] = grid.programs[program, role, 1]
+    for number in range(COUNTERS):
+        state.bases[thread, number] = state.counters[thread, number]
+    threads.make_ready(state, queue, thread)
+
+
+@kernel
+def program_ended(grid, state, queue, observer, thread):
+    """A thread has come to the end of its program: a persistent CTA's goes on to the CTA's next tile."""
+    slot = thread // state.config[0]["roles"]
+    launch = grid.config[0]
+    if launch["schedule"] == ONE_TILE:
+        finished(grid, state, queue, observer, slot)
+        return
+    record = state.threads[thread]
+    done = grid.ctas[record["tile"]]
+    done["threads_left"] -= 1
+    if done["threads_left"] == 0:
+        done["end_cycle"] = queue.header[0]["now"]
+        launch["retired"] += 1
+    record["work"] += 1
+    if record["work"] == grid.taken[slot]:
+        _take(grid, queue, observer, slot, record["tile"])
+    tile = grid.tiles[slot, record["work"] % WORK]
+    if tile < 0:
+        finished(grid, state, queue, observer, slot)
+        return
+    _enter(grid, state, queue, thread, tile)
+
+
+@kernel
+def _take(grid, queue, observer, slot, last):
+    """The first thread of a CTA to ask for a further tile gets it for all of them."""
+    launch = grid.config[0]
+    tile = last + launch["stride"] if launch["schedule"] == STATIC else launch["next"]
+    launch["next"] += 1
+    if tile >= grid.ctas.shape[0]:
+        tile = -1
+    else:
+        _begin_tile(grid, queue, observer, slot, tile)
+    grid.tiles[slot, grid.taken[slot] % WORK] = tile
+    grid.taken[slot] += 1
+
+
+@kernel
+def _clear_barriers(state, slot, releasers, primed):
+    for barrier in range(primed.shape[0]):
+        state.named[slot, barrier] = primed[barrier]
     state.phases[slot, :, :] = 0
     for stage in range(state.mbarriers.shape[1]):
         barrier = state.mbarriers[slot, stage]
@@ -140,9 +236,12 @@ def finished(grid, state, queue, observer, slot):
 @kernel
 def _retire(grid, state, queue, observer, slot):
     config = state.config[0]
+    launch = grid.config[0]
+    if launch["schedule"] != ONE_TILE:
+        grid.running[slot] = -1
+        return
     grid.ctas[grid.running[slot]]["end_cycle"] = queue.header[0]["now"]
     grid.running[slot] = -1
-    launch = grid.config[0]
     launch["retired"] += 1
     sm = slot // config["slots_per_sm"]
     first_sm = sm - sm % launch["cluster"]

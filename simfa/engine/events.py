@@ -20,8 +20,10 @@ GENERATE = 1  # argument: SM
 ISSUE = 2  # argument: SM
 WAKE = 3  # argument: thread
 TENSOR_DONE = 4  # argument: thread and its group's place
-RELEASED = 5  # argument: barrier and sender, as simfa.engine.cluster packs them
-KINDS = 6
+PHASE_OVER = 5  # argument: SM
+TENSOR_IDLE = 6  # argument: SM
+RELEASED = 7  # argument: barrier and sender, as simfa.engine.cluster packs them
+KINDS = 8
 KIND_SHIFT = 27
 ARGUMENT_MASK = (1 << KIND_SHIFT) - 1
 

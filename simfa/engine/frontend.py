@@ -7,7 +7,7 @@ and SM but at most one per thread; an unsatisfied wait takes an issue slot, stal
 counter on the wait.
 """
 
-from simfa.engine import cluster, dispatch, events, groups, probe, tensor_core, threads, tma
+from simfa.engine import cluster, dispatch, events, groups, pipes, probe, tensor_core, threads, tma
 from simfa.engine import opcodes as op
 from simfa.engine.groups import STORE_KIND, WGMMA_KIND
 from simfa.engine.jit import inlined_kernel, kernel
@@ -15,6 +15,7 @@ from simfa.engine.jit import inlined_kernel, kernel
 ISSUED = 0
 STALLED = 1
 ASLEEP = 2
+IN_PHASE = 3
 
 
 @kernel
@@ -51,14 +52,42 @@ def _issue_one(grid, state, engines, queue, observer, code, entries, sm, thread)
     if outcome == STALLED:
         return
     _account_stall(state, observer, sm, thread, instruction, now)
-    record["pc"] += 1
+    if instruction["advance"] > 0:
+        state.counters[thread, instruction["counter"]] += instruction["advance"]
+    record["pc"] = _after(grid, state, code, thread)
+    cost = state.costs[instruction["opcode"]]
     if outcome == ASLEEP:
         events.push(queue, now + instruction["cycles"], events.WAKE, thread)
+    elif outcome == IN_PHASE:
+        return
+    elif cost > 0:
+        events.push(queue, now + cost, events.WAKE, thread)
     elif record["pc"] == record["end"]:
-        dispatch.finished(grid, state, queue, observer, thread // config["roles"])
+        dispatch.program_ended(grid, state, queue, observer, thread)
     else:
         unit["ready"] |= bit
         unit["greedy"] = thread
+
+
+@kernel
+def _after(grid, state, code, thread):
+    """The next instruction to issue: the one behind, or where loops lead, which takes no time."""
+    record = state.threads[thread]
+    pc = record["pc"] + 1
+    while pc < record["end"]:
+        instruction = code[pc]
+        turns = state.turns[thread]
+        number = instruction["bid"]
+        if instruction["opcode"] == op.LOOP:
+            count = instruction["count"]
+            turns[number] = count if count > 0 else grid.turns[record["tile"], number]
+            pc += 1 if turns[number] > 0 else instruction["target"]
+        elif instruction["opcode"] == op.END_LOOP:
+            turns[number] -= 1
+            pc += instruction["target"] if turns[number] > 0 else 1
+        else:
+            break
+    return pc
 
 
 @kernel
@@ -102,7 +131,7 @@ def _account_stall(state, observer, sm, thread, instruction, now):
         reason = threads.TMA_QUEUE_FULL
     state.stall_cycles[role, reason] += now - since
     probe.stalled(observer, slot, role, now - since)
-    operand = instruction["bid"] if reason == op.BAR_WAIT else instruction["sid"]
+    operand = instruction["bid"] if reason == op.BAR_WAIT else _stage(state, thread, instruction)
     probe.record(observer, sm, slot, role, reason, instruction["tag"], operand, since, now)
 
 
@@ -111,9 +140,29 @@ def woken(grid, state, queue, observer, thread):
     """A bubble is over."""
     record = state.threads[thread]
     if record["pc"] == record["end"]:
-        dispatch.finished(grid, state, queue, observer, thread // state.config[0]["roles"])
+        dispatch.program_ended(grid, state, queue, observer, thread)
     else:
         threads.make_ready(state, queue, thread)
+
+
+@kernel
+def phase_over(grid, state, queue, observer, sm):
+    """A phase of the SM's shared pipes may be over: its threads go on."""
+    config = state.config[0]
+    count = config["roles"] * config["slots_per_sm"]
+    first = sm * count
+    pipes.due(state.pipes, queue, sm, first, count)
+    while True:
+        thread = pipes.finished(state.pipes, sm, first, count)
+        if thread < 0:
+            break
+        record = state.threads[thread]
+        slot = thread // config["roles"]
+        role = thread - slot * config["roles"]
+        now = queue.header[0]["now"]
+        probe.record(observer, sm, slot, role, op.PHASE, record["operand"], 0, record["gid"], now)
+        woken(grid, state, queue, observer, thread)
+    pipes.resume(state.pipes, queue, sm, first, count)
 
 
 @kernel
@@ -133,6 +182,8 @@ def _execute(grid, state, engines, queue, observer, thread, instruction, entries
         return _stalled(state, queue, thread, threads.GROUPS_FULL, 0)
     if opcode == op.WGMMA_WAIT or opcode == op.TMA_WAIT:
         return _group_wait(state, queue, thread, instruction)
+    if opcode == op.PHASE:
+        return _phase(state, queue, thread, instruction)
     if opcode == op.BUBBLES:
         return _bubbles(state, queue, observer, thread, instruction)
     if opcode in (op.TMA_TENSOR, op.TMA_STORE, op.TMA_BULK, op.TMA_BULK_STORE):
@@ -159,26 +210,51 @@ def _group_wait(state, queue, thread, instruction):
 
 
 @kernel
+def _stage(state, thread, instruction):
+    """The stage that an instruction means: its own, or the one at which its counter stands in a ring."""
+    if instruction["stages"] == 0:
+        return instruction["sid"]
+    return instruction["sid"] + state.counters[thread, instruction["counter"]] % instruction["stages"]
+
+
+@kernel
+def _phase(state, queue, thread, instruction):
+    record = state.threads[thread]
+    config = state.config[0]
+    count = config["roles"] * config["slots_per_sm"]
+    sm = thread // count
+    record["gid"] = queue.header[0]["now"]  # for the timeline: a thread in a phase waits for no group
+    record["operand"] = instruction["tag"]
+    pipes.begin(state.pipes, queue, sm, sm * count, count, thread, instruction)
+    return IN_PHASE
+
+
+@kernel
 def _tma(grid, state, engines, queue, thread, instruction):
     if not tma.has_room(engines, threads.sm_of(state, thread)):
         return _stalled(state, queue, thread, threads.TMA_QUEUE_FULL, 0)
     slot = thread // state.config[0]["roles"]
-    opcode, sid = instruction["opcode"], instruction["sid"]
+    opcode, sid = instruction["opcode"], _stage(state, thread, instruction)
+    phase = instruction["phase"]
+    if phase == op.DYNAMIC:
+        phase = max(state.acquired[thread, sid] - 1, 0)
     place = 0
     if opcode == op.TMA_STORE or opcode == op.TMA_BULK_STORE:
         place = groups.join(state.rings, state.groups, thread, STORE_KIND, instruction["gid"])
         if place < 0:
             return _stalled(state, queue, thread, threads.GROUPS_FULL, 0)
     elif instruction["multicast"]:
-        if not cluster.announce(grid, state, slot, sid, instruction["phase"], instruction["multicast"]):
+        if not cluster.announce(grid, state, slot, sid, phase, instruction["multicast"]):
             return _stalled(state, queue, thread, op.MB_WAIT, threads.STAGES + sid)
     else:
-        if instruction["phase"] >= state.mbarriers[slot, sid]["filled"] + threads.PHASES:
+        if phase >= state.mbarriers[slot, sid]["filled"] + threads.PHASES:
             return _stalled(state, queue, thread, op.MB_WAIT, sid)
         state.mbarriers[slot, sid]["loading"] += 1
     grid.unfinished[slot] += 1
-    origins = grid.origins[grid.running[slot]]
-    tma.enqueue(engines, state, queue, thread, instruction, place, origins)
+    number = instruction["counter"]
+    rows = (state.counters[thread, number] - state.bases[thread, number]) * instruction["step"]
+    origins = grid.origins[state.threads[thread]["tile"]]
+    tma.enqueue(engines, state, queue, thread, instruction, (place, sid, phase, rows), origins)
     return ISSUED
 
 
@@ -196,7 +272,7 @@ def _bubbles(state, queue, observer, thread, instruction):
 @kernel
 def _barrier(grid, state, queue, thread, instruction):
     """Stages (mbarriers) and named barriers."""
-    opcode, sid, bid = instruction["opcode"], instruction["sid"], instruction["bid"]
+    opcode, sid, bid = instruction["opcode"], _stage(state, thread, instruction), instruction["bid"]
     slot = thread // state.config[0]["roles"]
     if opcode == op.RELEASE_STAGE:
         cluster.release(grid, state, queue, slot, sid)

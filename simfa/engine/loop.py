@@ -51,15 +51,26 @@ def advance(machine, budget):
             tma.generate(grid, engines, state, memory, queue, observer, sm)
         elif kind == events.ISSUE:
             frontend.issue(grid, state, engines, queue, observer, code, entries, argument)
-        elif kind == events.TENSOR_DONE:
-            thread = argument // GROUPS
-            tensor_core.done(state, queue, thread, argument % GROUPS)
-            dispatch.finished(grid, state, queue, observer, thread // state.config[0]["roles"])
-        elif kind == events.RELEASED:
-            cluster.released(grid, state, queue, observer, argument)
         else:
-            frontend.woken(grid, state, queue, observer, argument)
+            _core_event(grid, state, queue, observer, kind, argument)
     return RUNNING
+
+
+@kernel
+def _core_event(grid, state, queue, observer, kind, argument):
+    """What happens in an SM's core, or between the CTAs of a cluster."""
+    if kind == events.TENSOR_DONE:
+        thread = argument // GROUPS
+        tensor_core.done(state, queue, thread, argument % GROUPS)
+        dispatch.finished(grid, state, queue, observer, thread // state.config[0]["roles"])
+    elif kind == events.TENSOR_IDLE:
+        tensor_core.idle(state, queue, argument)
+    elif kind == events.PHASE_OVER:
+        frontend.phase_over(grid, state, queue, observer, argument)
+    elif kind == events.RELEASED:
+        cluster.released(grid, state, queue, observer, argument)
+    else:
+        frontend.woken(grid, state, queue, observer, argument)
 
 
 @kernel

@@ -26,6 +26,7 @@ def event_capacity(
 ) -> int:
     """The most events that can be pending: a line, WGMMA or wake-up each, and an SM's own few.
 
+    A WGMMA also frees the pipe for others, a thread's phase may be looked at again after each change of speeds, and
     `releases` is how many releases of an SM can be on their way to other CTAs of its clusters.
     """
-    return sms * (inflight_lines + issue_buffer_entries + threads_per_sm + releases + 8)
+    return sms * (inflight_lines + 2 * issue_buffer_entries + 5 * threads_per_sm + releases + 8)

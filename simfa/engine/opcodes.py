@@ -20,14 +20,23 @@ BAR_WAIT = 11
 BUBBLES = 12
 TMA_BULK = 13
 TMA_BULK_STORE = 14
-OPCODES = 15
+PHASE = 15
+LOOP = 16
+END_LOOP = 17
+OPCODES = 18
 DECLARATION = -1  # no code: DEF_TMAP
 
 LOADS = (TMA_TENSOR, TMA_BULK)
 STORES = (TMA_STORE, TMA_BULK_STORE)
 TENSOR_REQUESTS = (TMA_TENSOR, TMA_STORE)
 
+CONTROL = (LOOP, END_LOOP)  # steer the program counter in no time; never issued
+
 RANKS = 5  # dimensions of a tensor map
+STEP_AXIS = 2  # the dimension of a box that a counter moves: the rows of K and V
+COUNTERS = 2  # per thread: how many tiles of K and of V it has dealt with
+LOOPS = 2  # loops of a program, each with its own count of turns per work tile
+DYNAMIC = -1  # phase of a load: the filling that its thread has acquired last
 
 INSTRUCTION = np.dtype(
     [
@@ -41,6 +50,14 @@ INSTRUCTION = np.dtype(
         ("tag", np.int32),  # what a timeline calls it; no effect on timing
         ("phase", np.int32),  # of a load: which filling of its stage it belongs to
         ("expected", np.int32),  # of a load: how many loads that filling takes
+        ("stages", np.int32),  # of the ring that sid begins, walked by a counter; 0: sid is the stage
+        ("counter", np.int32),  # which counter walks the ring and moves a box
+        ("advance", np.int32),  # added to the counter once the instruction has issued
+        ("step", np.int32),  # rows that one count moves a box by
+        ("target", np.int32),  # of LOOP: distance to what follows the loop; of END_LOOP: back to its LOOP
+        ("fp32", np.int32),  # of a phase: cycles of the FP32 pipe at full rate, likewise MUFU and operands
+        ("mufu", np.int32),
+        ("operands", np.int32),
         ("address", np.int64),  # first byte of a bulk copy
         ("bytes", np.int64),  # length of a bulk copy
         ("multicast", np.int64),  # of a load: mask of the CTAs of the cluster that it reaches; 0: its own

@@ -4,7 +4,7 @@ A WGMMA occupies the pipe for its whole time (N/2 cycles for m64nNk16), so it co
 It leaves the issue buffer on completion; a full buffer stalls the issuing warpgroup.
 """
 
-from simfa.engine import events, groups, probe, threads
+from simfa.engine import events, groups, pipes, probe, threads
 from simfa.engine.groups import GROUPS, WGMMA_KIND
 from simfa.engine.jit import kernel
 from simfa.engine.opcodes import WGMMA, WGMMA_WAIT
@@ -20,16 +20,37 @@ def issue(state, queue, observer, thread, instruction, entries):
     place = groups.join(state.rings, state.groups, thread, WGMMA_KIND, instruction["gid"])
     if place < 0:
         return threads.GROUPS_FULL
-    start = max(queue.header[0]["now"], unit["tensor_free"])
+    now = queue.header[0]["now"]
+    start = max(now, unit["tensor_free"])
+    if state.groups[thread, WGMMA_KIND, place]["left"] == 1:
+        start += state.config[0]["gemm_gap"]
     end = start + instruction["cycles"]
+    if unit["tensor_free"] <= now:
+        _turn(state, queue, sm, 1)
     unit["buffer"] += 1
     unit["tensor_free"] = end
     unit["tensor_busy"] += instruction["cycles"]
     roles = state.config[0]["roles"]
     slot = thread // roles
     probe.record(observer, sm, slot, roles, WGMMA, instruction["tag"], thread - slot * roles, start, end)
-    events.push(queue, end, events.TENSOR_DONE, thread * GROUPS + place)
+    events.push(queue, end + state.config[0]["wgmma_tail"], events.TENSOR_DONE, thread * GROUPS + place)
+    if state.pipes.tensor_share[0] > 0:
+        events.push(queue, end, events.TENSOR_IDLE, sm)
     return threads.NOTHING
+
+
+@kernel
+def idle(state, queue, sm):
+    """A WGMMA has left the pipe; with nothing behind it the tensor core turns idle."""
+    if state.sms[sm]["tensor_free"] <= queue.header[0]["now"]:
+        _turn(state, queue, sm, 0)
+
+
+@kernel
+def _turn(state, queue, sm, busy):
+    config = state.config[0]
+    count = config["roles"] * config["slots_per_sm"]
+    pipes.tensor_turned(state.pipes, queue, sm, sm * count, count, busy)
 
 
 @kernel

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simfa.engine import events, groups
+from simfa.engine import events, groups, pipes
 from simfa.engine.jit import inlined_kernel, kernel
-from simfa.engine.opcodes import MB_WAIT, OPCODES
+from simfa.engine.opcodes import COUNTERS, LOOPS, MB_WAIT, OPCODES
 
 STAGES = 32  # mbarriers of one CTA
 NAMED_BARRIERS = 16  # as on hardware
@@ -31,6 +31,8 @@ CONFIG = np.dtype(
         ("sms", np.int64),
         ("scheduler", np.int64),
         ("issue_width", np.int64),  # instructions that an SM issues per cycle, at most one per thread
+        ("gemm_gap", np.int64),  # cycles that the tensor core idles before the first WGMMA of a group
+        ("wgmma_tail", np.int64),  # from the pipe's end of a WGMMA to its completion being seen
     ]
 )
 THREAD = np.dtype(
@@ -42,6 +44,8 @@ THREAD = np.dtype(
         ("gid", np.int32),  # of a group wait
         ("stalled_at", np.int64),
         ("age", np.int64),  # dispatch order, for greedy-then-oldest
+        ("work", np.int64),  # of a persistent CTA: how many tiles this thread has gone through
+        ("tile", np.int64),  # the CTA, or the tile of a persistent one, that the thread works on
     ]
 )
 MBARRIER = np.dtype(
@@ -74,6 +78,11 @@ class Threads(NamedTuple):
     threads: np.ndarray
     passed: np.ndarray  # per thread and stage: MB_WAITs passed
     acquired: np.ndarray  # per thread and stage: ACQUIRE_STAGEs passed
+    counters: np.ndarray  # per thread: tiles of K and V dealt with so far
+    bases: np.ndarray  # the counters when the thread began its tile
+    turns: np.ndarray  # per thread and loop: turns left
+    costs: np.ndarray  # per opcode: cycles after an instruction in which its thread issues no other
+    pipes: pipes.Pipes
     rings: np.ndarray  # per thread and kind of group: groups.RING
     groups: np.ndarray  # per thread and kind: groups.GROUP
     mbarriers: np.ndarray  # per CTA slot and stage
@@ -83,11 +92,24 @@ class Threads(NamedTuple):
     stall_cycles: np.ndarray  # per role and reason
 
 
-def make_threads(sms: int, slots_per_sm: int, roles: int, scheduler: str = "gto", issue_width: int = 1) -> Threads:
-    """Empty slots for up to `roles` warpgroups per CTA."""
+def make_threads(
+    sms: int,
+    slots_per_sm: int,
+    roles: int,
+    scheduler: str = "gto",
+    issue_width: int = 1,
+    costs: dict[int, int] | None = None,
+    gemm_gap: int = 0,
+    wgmma_tail: int = 0,
+    tensor_operand_share: float = 0.0,
+) -> Threads:
+    """Empty slots for up to `roles` warpgroups per CTA; `costs` are cycles by opcode, all else in cycles too."""
     slots = sms * slots_per_sm
     config = np.zeros(1, CONFIG)
-    config[0] = (roles, slots_per_sm, sms, SCHEDULERS.index(scheduler), issue_width)
+    config[0] = (roles, slots_per_sm, sms, SCHEDULERS.index(scheduler), issue_width, gemm_gap, wgmma_tail)
+    table = np.zeros(OPCODES, np.int64)
+    for opcode, cycles in (costs or {}).items():
+        table[opcode] = cycles
     threads = np.zeros(slots * roles, THREAD)
     threads["waits_for"] = NOTHING
     state = np.zeros(sms, SM)
@@ -97,6 +119,11 @@ def make_threads(sms: int, slots_per_sm: int, roles: int, scheduler: str = "gto"
         threads,
         np.zeros((slots * roles, STAGES), np.int64),
         np.zeros((slots * roles, STAGES), np.int64),
+        np.zeros((slots * roles, COUNTERS), np.int64),
+        np.zeros((slots * roles, COUNTERS), np.int64),
+        np.zeros((slots * roles, LOOPS), np.int64),
+        table,
+        pipes.make_pipes(sms, slots * roles, tensor_operand_share),
         np.zeros((slots * roles, 2), groups.RING),
         np.zeros((slots * roles, 2, groups.GROUPS), groups.GROUP),
         np.zeros((slots, STAGES), MBARRIER),

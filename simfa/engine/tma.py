@@ -125,8 +125,9 @@ def has_room(tma, sm):
 
 
 @kernel
-def enqueue(tma, state, queue, thread, instruction, group, origins):
-    """Take an operation. `origins` are the CTA's, by map; a store belongs to the group at place `group`."""
+def enqueue(tma, state, queue, thread, instruction, place, origins):
+    """Take an operation. `origins` are the CTA's, by map; `place` is the group's place of a store, the stage and
+    its filling of a load, and how many rows its box is moved by."""
     now = queue.header[0]["now"]
     sm = threads.sm_of(state, thread)
     engine = tma.engines[sm]
@@ -135,8 +136,7 @@ def enqueue(tma, state, queue, thread, instruction, group, origins):
     idle = engine["generating"] == engine["next"]
     engine["next"] += 1
     opcode = instruction["opcode"]
-    place = state.threads[thread]["pc"]
-    _note(tma.details[index], thread, instruction, place, group, now)
+    _note(tma.details[index], state.threads[thread]["pc"], thread, instruction, place, now)
     operation["is_store"] = opcode in (TMA_STORE, TMA_BULK_STORE)
     operation["done"] = 0
     operation["outstanding"] = 0
@@ -145,24 +145,25 @@ def enqueue(tma, state, queue, thread, instruction, group, origins):
         boxes.begin_bulk(tma, index, instruction["address"], instruction["bytes"])
     else:
         operation["ready_at"] += descriptors.setup(tma, sm, instruction["map"])
-        boxes.begin_box(tma, index, instruction["map"], tma.starts[place], origins[instruction["map"]])
+        start = tma.starts[state.threads[thread]["pc"]]
+        boxes.begin_box(tma, index, instruction["map"], start, origins[instruction["map"]], place[3])
     _count_bytes(engine, operation, instruction["multicast"])
     if idle:  # else generating the operation before it leads to this one
         _generate_at(engine, queue, sm, operation["ready_at"])
 
 
 @kernel
-def _note(detail, thread, instruction, place, group, now):
+def _note(detail, pc, thread, instruction, place, now):
     detail["issued_at"] = now
     detail["thread"] = thread
     detail["opcode"] = instruction["opcode"]
-    detail["sid"] = instruction["sid"]
-    detail["phase"] = instruction["phase"]
+    detail["sid"] = place[1]
+    detail["phase"] = place[2]
     detail["expected"] = instruction["expected"]
-    detail["group"] = group
+    detail["group"] = place[0]
     detail["tag"] = instruction["tag"]
     detail["mask"] = instruction["multicast"]
-    detail["place"] = place
+    detail["place"] = pc
 
 
 @kernel

@@ -8,7 +8,7 @@ import numpy as np
 
 from presets.errors import NotModelled
 from presets.experiment import Experiment
-from simfa import launch
+from simfa import launch, tiles
 from simfa.kernel_log.format import DTYPES, ENTRY, EVENTS, TENSORS, WARPS_PER_WARPGROUP, encode
 
 Event = tuple[str, int, int]  # name, stage, payload
@@ -52,7 +52,7 @@ def generate(experiment: Experiment, entries_per_warp: int = 0) -> bytes:
         raise NotModelled("pipeline.multicast: Table 4 has no event that tells a share of a tile from a whole one")
     pipeline = experiment.kernel.pipeline
     stages = (pipeline.k_stages, pipeline.v_stages)
-    counts = [int(count) for count in launch.kv_tiles(experiment)]
+    counts = [int(count) for count in tiles.kv_tiles(experiment)]
     consumers = {tiles: consumer_events(tiles, *stages) for tiles in set(counts)}
     backward = pipeline.kv_order == "last_to_first"
     blocks = len(counts) * experiment.heads_q * experiment.workload.batch

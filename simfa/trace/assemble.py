@@ -13,7 +13,10 @@ from simfa.trace import fillings
 from simfa.trace.fillings import Member
 from simfa.trace.tensor_map import TensorMap
 
-_FIELDS = ("opcode", "map", "sid", "gid", "bid", "count", "cycles", "tag", "bytes", "multicast")
+_FIELDS = (
+    *("opcode", "map", "sid", "gid", "bid", "count", "cycles", "tag", "bytes", "multicast"),
+    *("stages", "counter", "advance", "step", "fp32", "mufu", "operands"),
+)
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,21 @@ def _encode(program: Program, expected: np.ndarray, timing: WgmmaTiming | None) 
     code["expected"] = expected
     code["address"] = [_bulk_address(row) for row in program.rows]
     code["cycles"] = [_cycles(row, timing) for row in program.rows]
+    code["target"] = _targets(program)
     return code
+
+
+def _targets(program: Program) -> list[int]:
+    """Of a LOOP the distance to what follows its END_LOOP, of an END_LOOP that back to its first instruction."""
+    targets = [0] * len(program.rows)
+    begun: list[int] = []
+    for place, row in enumerate(program.rows):
+        if row["opcode"] == op.LOOP:
+            begun.append(place)
+        elif row["opcode"] == op.END_LOOP:
+            first = begun.pop()
+            targets[first], targets[place] = place + 1 - first, first + 1 - place
+    return targets
 
 
 def _bulk_address(row: Mapping[str, Any]) -> int:

@@ -14,7 +14,7 @@ from simfa.isa import WGMMA_K, WGMMA_M, WGMMA_N_MAX, WGMMA_N_STEP, Program
 MAP_Q, MAP_K, MAP_V, MAP_O = range(4)
 MAP_NAMES = ("Q", "K", "V", "O")
 SID_Q = 0
-TAG_QK, TAG_PV, TAG_SOFTMAX = 1, 2, 3
+TAG_QK, TAG_PV, TAG_SOFTMAX, TAG_EXP, TAG_EPILOGUE = 1, 2, 3, 4, 5
 
 
 @dataclass(frozen=True)
@@ -109,11 +109,11 @@ class Consumer:
             for other in range(shape.kernel.pipeline.consumer_warpgroups):
                 if other != self.index:
                     self.program.emit("BAR_ARRIVE", tag=TAG_QK, bid=other)
-        self._gemm(shape.kernel.tile.kv_rows, shape.head_dim, TAG_QK, d="s", a="q", mode="SS")
+        self._gemm(shape.kernel.tile.kv_rows, shape.head_dim, TAG_QK, mode="SS")
 
     def gemm_pv(self) -> None:
         """P V as one group of WGMMAs, P from registers."""
-        self._gemm(self.shape.head_dim, self.shape.kernel.tile.kv_rows, TAG_PV, d="o", a="p", mode="RS")
+        self._gemm(self.shape.head_dim, self.shape.kernel.tile.kv_rows, TAG_PV, mode="RS")
 
     def wait_groups(self, count: int, tag: int) -> None:
         """WGMMA_WAIT: at most `count` groups outstanding."""
@@ -139,19 +139,25 @@ class Consumer:
         self.program.emit("TMA_COMMIT", gid=0)
         self.program.emit("TMA_WAIT", tag=MAP_O, gid=0, count=0)
 
-    def _gemm(self, n: int, k: int, tag: int, d: str, a: str, mode: str) -> None:
-        """An M x n x k product as WGMMAs of m64, committed as one group; a partial tile costs a whole one."""
+    def _gemm(self, n: int, k: int, tag: int, mode: str) -> None:
+        """An M x n x k product as a group of its own."""
         self.gid += 1
-        dtype = self.shape.wgmma_dtype
         b = f"{'k' if tag == TAG_QK else 'v'}{self.stages[MAP_K if tag == TAG_QK else MAP_V]}"
-        instructions = -(-k // WGMMA_K[dtype]) * -(-self.shape.consumer_rows // WGMMA_M)
-        for first in range(0, n, WGMMA_N_MAX):
-            width = -(-min(n - first, WGMMA_N_MAX) // WGMMA_N_STEP) * WGMMA_N_STEP
-            for _ in range(instructions):
-                self.program.emit(
-                    "WGMMA", tag=tag, d=d, a=a, b=b, n=width, k=WGMMA_K[dtype], dtype=dtype, mode=mode, gid=self.gid
-                )  # fmt: skip
-        self.program.emit("WGMMA_COMMIT", gid=self.gid)
+        gemm(self.program, self.shape, n, k, tag, b, mode, self.gid)
+
+
+def gemm(program: Program, shape: Shape, n: int, k: int, tag: int, b: str, mode: str = "SS", gid: int = 0) -> None:
+    """An M x n x k product of one consumer as a group of WGMMAs of m64; a partial one costs a whole one."""
+    dtype = shape.wgmma_dtype
+    d, a = ("s", "q") if tag == TAG_QK else ("o", "p")
+    instructions = -(-k // WGMMA_K[dtype]) * -(-shape.consumer_rows // WGMMA_M)
+    for first in range(0, n, WGMMA_N_MAX):
+        width = -(-min(n - first, WGMMA_N_MAX) // WGMMA_N_STEP) * WGMMA_N_STEP
+        for _ in range(instructions):
+            program.emit(
+                "WGMMA", tag=tag, d=d, a=a, b=b, n=width, k=WGMMA_K[dtype], dtype=dtype, mode=mode, gid=gid
+            )  # fmt: skip
+    program.emit("WGMMA_COMMIT", gid=gid)
 
 
 def _tile_order(kernel: KernelSpec, tiles: int) -> list[int]:

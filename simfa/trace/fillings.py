@@ -5,7 +5,7 @@ by expect_tx. A thread's next phase of a stage begins with its ACQUIRE_STAGE of 
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from simfa.engine import opcodes as op
@@ -29,7 +29,12 @@ def destinations(row: Mapping[str, Any], rank: int) -> Iterator[int]:
 
 
 def phases(program: Program) -> list[int]:
-    """For each instruction the phase of its stage that a load there belongs to."""
+    """For each instruction the phase of its stage that a load there belongs to.
+
+    Where a program has loops each load follows an ACQUIRE_STAGE of its own, which counts the phases as it runs.
+    """
+    if looped(program):
+        return [op.DYNAMIC] * len(program.rows)
     current: dict[int, int] = defaultdict(int)
     begun: set[int] = set()
     found = []
@@ -44,16 +49,35 @@ def phases(program: Program) -> list[int]:
     return found
 
 
+def looped(program: Program) -> bool:
+    """Whether instructions of a program may run more than once."""
+    return any(row["opcode"] in op.CONTROL for row in program.rows)
+
+
+def stages(row: Mapping[str, Any]) -> range:
+    """The stages that an instruction may mean: its own, or those of its ring."""
+    return range(row["sid"], row["sid"] + max(row.get("stages", 0), 1))
+
+
 def expected(cluster: Sequence[Cta]) -> list[Counter[Fill]]:
     """Per rank: how many loads each phase of each stage takes, from whichever CTA they come."""
     counts: list[Counter[Fill]] = [Counter() for _ in cluster]
     for rank, cta in enumerate(cluster):
         for program in cta:
-            for row, phase in zip(program.rows, phases(program), strict=True):
-                if row["opcode"] in op.LOADS:
-                    for there in destinations(row, rank):
-                        counts[there][row["sid"], phase] += 1
+            for sid, phase, there in _arrivals(program, rank):
+                counts[there][sid, phase] += 1
     return counts
+
+
+def _arrivals(program: Program, rank: int) -> Iterable[tuple[int, int, int]]:
+    """Stage, phase and destination of every load; in a looped program, of every load of a turn."""
+    found = [
+        (row["sid"], phase, there)
+        for row, phase in zip(program.rows, phases(program), strict=True)
+        if row["opcode"] in op.LOADS
+        for there in destinations(row, rank)
+    ]
+    return set(found) if looped(program) else found
 
 
 def sources(cluster: Sequence[Cta]) -> list[dict[int, int]]:
@@ -63,9 +87,10 @@ def sources(cluster: Sequence[Cta]) -> list[dict[int, int]]:
     for rank, cta in enumerate(cluster):
         for row in _loads(cta):
             for there in destinations(row, rank):
-                masks[there][row["sid"]] |= 1 << rank
-                if row.get("multicast", 0):
-                    shared.add((there, row["sid"]))
+                for sid in stages(row):
+                    masks[there][sid] |= 1 << rank
+                    if row.get("multicast", 0):
+                        shared.add((there, sid))
     return [{sid: mask for sid, mask in own.items() if (rank, sid) in shared} for rank, own in enumerate(masks)]
 
 
@@ -74,7 +99,8 @@ def releasers(member: Member) -> Counter[int]:
     found: Counter[int] = Counter()
     for rank, (cta, masks) in enumerate(zip(member.cluster, sources(member.cluster), strict=True)):
         for program in cta:
-            for sid in {row["sid"] for row in program.rows if row["opcode"] == op.RELEASE_STAGE}:
+            released = (row for row in program.rows if row["opcode"] == op.RELEASE_STAGE)
+            for sid in {sid for row in released for sid in stages(row)}:
                 mask = masks.get(sid, 1 << rank)
                 found[sid] += mask >> member.rank & 1
     return found

@@ -5,7 +5,7 @@
     declaration = "DEF_TMAP" map rank dims strides box esz [ "base=" address ]
     program     = "PROGRAM" name , { instruction }
     instruction = MNEMONIC , { operand } , [ "tag=" number ] , { extra }                 operands as in Table 3
-    extra       = ("cycles" | "multicast") "=" number
+    extra       = ("cycles" | "multicast" | "stages" | "counter" | "advance" | "step") "=" number
     cta         = "CTA" name , { name } , { map "=" list }                    a program for each logical thread
     list        = "[" [ number { "," number } ] "]"
 
@@ -23,6 +23,10 @@ a TMA_WAIT with N = 0 has proven it done. `tag` names activities on a timeline a
 TMA_TENSOR: `multicast=` is a mask of the cluster's CTAs, bit r the r-th of its CTA lines. The box is read once and
 fills stage `sid` of each of them; a consumer's release of that stage then counts in every CTA that loads into it.
 
+LOOP n count ... END_LOOP n runs what is between `count` times, which costs no issue. `stages=` makes sid the first
+of a ring of stages; `counter=` (0 or 1) is the thread's counter that picks the stage and, with `step=`, moves a box
+by so many rows per count; `advance=` is added to it. PHASE: cycles alone, then of the FP32, MUFU and operand pipes.
+
 LAUNCH: bytes of shared memory of a CTA, registers of one of the 128 threads of a logical thread, CTAs of a cluster.
 CTAs start in the order of their lines.
 """
@@ -34,8 +38,9 @@ from typing import Any, NoReturn
 
 from presets.errors import PresetError
 from simfa.engine import opcodes as op
+from simfa.engine.threads import STAGES
 from simfa.isa import BY_NAME, EXTRAS, INSTRUCTIONS, WGMMA_K, WGMMA_N_STEP, InstructionSpec, OperandSpec, Program
-from simfa.trace import operands
+from simfa.trace import loops, operands
 from simfa.trace.model import Cta, Launch, Trace
 from simfa.trace.tensor_map import TensorMap, TensorMapError
 
@@ -51,6 +56,10 @@ _OPTIONS = {
     "tag": _TAG,
     "cycles": OperandSpec("cycles", low=1),
     "multicast": OperandSpec("multicast", low=1, high=2**16 - 1),
+    "stages": OperandSpec("stages", low=1, high=STAGES),
+    "counter": OperandSpec("counter", high=op.COUNTERS - 1),
+    "advance": OperandSpec("advance", low=1, high=2**20),
+    "step": OperandSpec("step", low=-(2**24), high=2**24),
     "base": OperandSpec("base", high=2**48),
 }
 _TOKEN = re.compile(r"[^\s\[\]#]*\[[^\]#]*\]|[^\s#]+")
@@ -169,7 +178,9 @@ class _Reader:
         self._value(OperandSpec("name", "word"), at, name)
         if name in self.programs:
             self._wrong(at, f"program {name} is written twice")
+        self._end_program()
         self.program = self.programs[name] = Program()
+        self.row_lines: list[int] = []
         self.absolute[name] = set()
         self.sealed = {}
 
@@ -190,6 +201,15 @@ class _Reader:
         self._check(spec.opcode, columns, values)
         assert self.program is not None
         self.program.emit(spec.name, **values, **tag_and_extras)
+        self.row_lines.append(self.line)
+
+    def _end_program(self) -> None:
+        """The program written so far is whole: its loops and rings must be sound."""
+        found = loops.problem(self.program.rows) if self.program is not None else None
+        if found is not None:
+            self.line = self.row_lines[found[0]]
+            self._wrong(1, found[1])
+        self.program = None
 
     def _declare(self, columns: dict[str, int], values: dict[str, Any]) -> None:
         name, rank = values["map"], values["rank"]
@@ -240,7 +260,7 @@ class _Reader:
             self._wrong(column, str(error))
 
     def _cta(self, column: int) -> None:
-        self.program = None
+        self._end_program()
         names = []
         while self.tokens and "=" not in self.tokens[0][1]:
             at, name = self.tokens.pop(0)

@@ -9,7 +9,7 @@ from analytical import equations as eq
 from analytical import simfa_python
 from presets.experiment import Experiment
 from presets.record import Result
-from simfa import launch, simulate
+from simfa import launch, simulate, tiles
 from simfa.engine.machine import Machine
 from simfa.memory import hashing
 from tests.simfa.experiments import SMALL, experiment
@@ -117,7 +117,7 @@ def check_shape(case: Experiment) -> None:
 def touched_bytes(case: Experiment) -> int:
     """Lines of Q, O, and of the K and V rows that any query tile reads, once each."""
     work, row = case.workload, case.llm.head_dim * case.precision_bytes
-    seen = min(int(launch.kv_tiles(case).max()) * case.kernel.tile.kv_rows, work.seq_kv)
+    seen = min(int(tiles.kv_tiles(case).max()) * case.kernel.tile.kv_rows, work.seq_kv)
     assert seen == work.seq_kv  # the last query row sees every key
     sizes = [work.batch * length * heads * row for length, heads in
              ((work.seq_q, case.heads_q), (work.seq_kv, case.heads_kv))]  # fmt: skip

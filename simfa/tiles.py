@@ -1,0 +1,74 @@
+"""The tiles of a launch: their order, how many K/V blocks each reads, and how many of those need a mask."""
+
+import numpy as np
+
+from presets.experiment import Experiment
+from presets.specs import KernelSpec
+
+
+def query_tiles(experiment: Experiment) -> int:
+    """Query tiles of one head."""
+    return -(-experiment.workload.seq_q // experiment.kernel.tile.query_rows)
+
+
+def kv_tiles(experiment: Experiment) -> np.ndarray:
+    """K/V tiles that each query tile reads, shape (query tiles,): all, or what a causal mask leaves."""
+    work, tile = experiment.workload, experiment.kernel.tile
+    last_rows = np.minimum(work.seq_q, np.arange(1, query_tiles(experiment) + 1) * tile.query_rows)
+    visible = np.full_like(last_rows, work.seq_kv)
+    if work.causal:
+        visible = np.clip(work.seq_kv - work.seq_q + last_rows, 0, work.seq_kv)
+    return -(-visible // tile.kv_rows)
+
+
+def masked_tiles(experiment: Experiment) -> np.ndarray:
+    """Of those, the ones that hold a score the causal mask takes from the tile's first row on."""
+    work, tile = experiment.workload, experiment.kernel.tile
+    if not work.causal:
+        return np.zeros(query_tiles(experiment), np.int64)
+    first_rows = np.arange(query_tiles(experiment)) * tile.query_rows + work.seq_kv - work.seq_q
+    return kv_tiles(experiment) - np.clip((first_rows + 1) // tile.kv_rows, 0, kv_tiles(experiment))
+
+
+def turns(experiment: Experiment) -> np.ndarray:
+    """Steps of each query tile after its first: with a mask, without; shape (query tiles, 2)."""
+    steps = kv_tiles(experiment)
+    masked = np.clip(masked_tiles(experiment) - 1, 0, None)
+    return np.stack([masked, np.maximum(steps - 1 - masked, 0)], axis=1).astype(np.int32)
+
+
+def is_persistent(kernel: KernelSpec) -> bool:
+    """Whether CTAs go through tiles, as the official kernel's do."""
+    return kernel.pipeline.schedule in ("static", "dynamic")
+
+
+def launch_order(experiment: Experiment) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Batch, query head and query tile of every CTA or tile, in the order in which they are handed out."""
+    dynamic = experiment.kernel.pipeline.schedule == "dynamic"
+    return heaviest_first(experiment) if dynamic else in_grid_order(experiment)
+
+
+def in_grid_order(experiment: Experiment) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Batch, query head and query tile of every tile: query tile fastest, then head, then batch."""
+    work = experiment.workload
+    axes = np.meshgrid(
+        np.arange(work.batch), np.arange(experiment.heads_q), np.arange(query_tiles(experiment)), indexing="ij"
+    )
+    batch, head, index = (axis.ravel() for axis in axes)
+    return batch, head, index
+
+
+def heaviest_first(experiment: Experiment) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The dynamic schedule's order: sections of heads whose K and V fit `section_bytes`, last query tile first.
+
+    A section is a power of two of KV heads, with all their query heads; inside it heads are fastest.
+    """
+    work = experiment.workload
+    group = experiment.heads_q // experiment.heads_kv
+    head_bytes = 2 * work.seq_kv * experiment.llm.head_dim * experiment.precision_bytes
+    fits = max((experiment.kernel.pipeline.section_bytes or 0) // head_bytes, 1)
+    section = 2 ** (fits.bit_length() - 1) * group
+    batch, head, index = in_grid_order(experiment)
+    number = batch * experiment.heads_q + head
+    order = np.lexsort((number % section, -index, number // section))
+    return batch[order], head[order], index[order]
