@@ -11,6 +11,7 @@ from simfa.engine import opcodes, threads
 from simfa.engine.machine import Machine
 from simfa.isa import NAME_OF
 from simfa.memory import l2
+from simfa.memory.bounded.state import Bounded
 from simfa.memory.dram import TICKS
 from simfa.trace.assemble import flop_of
 from simfa.trace.bubbles import softmax_cycles
@@ -179,8 +180,16 @@ def _traffic(gpu: GpuSpec, machine: Machine) -> dict[str, Any]:
         "dirty_bytes_left": dirty * line_bytes,
         "l2_hit_rate": found / served if served else None,
         "coalesced_share": int(machine.memory.totals[0]["coalesced"]) / loads if loads else None,
-        "mean_load_latency_cycles": int(engines["latency_cycles"].sum()) / loads if loads else None,
+        "mean_load_latency_cycles": _latency_cycles(machine) / loads if loads else None,
     }
+
+
+def _latency_cycles(machine: Machine) -> int:
+    """Summed over all load lines; bounded queues count it when the response leaves, not when the request does."""
+    later = 0
+    if isinstance(machine.memory, Bounded):
+        later = int(machine.memory.totals[0]["latency_cycles"])
+    return later + int(machine.engines.engines["latency_cycles"].sum())
 
 
 def _regime(experiment: Experiment, traffic: dict[str, Any]) -> str:

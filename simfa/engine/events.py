@@ -20,7 +20,15 @@ GENERATE = 1  # argument: SM
 ISSUE = 2  # argument: SM
 WAKE = 3  # argument: thread
 TENSOR_DONE = 4  # argument: thread and its group's place
-KINDS = 5
+# Of the bounded memory hierarchy (`simfa.memory.bounded`); numbers from here on are its own.
+FIRST_OF_MEMORY = 8
+ARRIVE = 8  # argument: request, at the slice
+SERVE = 9  # argument: slice
+FILL = 10  # argument: slice and MSHR
+FILL_GOES_ON = 11  # argument: slice
+COPY = 12  # argument: request whose response passes the near slice
+DRAM_STEP = 13  # argument: channel
+KINDS = 14
 KIND_SHIFT = 27
 ARGUMENT_MASK = (1 << KIND_SHIFT) - 1
 

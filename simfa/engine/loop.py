@@ -3,6 +3,7 @@
 from simfa.engine import dispatch, events, frontend, tensor_core, tma
 from simfa.engine.groups import GROUPS
 from simfa.engine.jit import kernel
+from simfa.memory import access
 
 RUNNING = 0
 FINISHED = 1
@@ -28,21 +29,28 @@ def advance(machine, budget):
         if payload < 0:
             if header["exhausted"]:
                 return EXHAUSTED
-            if header["pending"] == 0:
-                return FINISHED if grid.config[0]["retired"] == grid.ctas.shape[0] else DEADLOCKED
+            if header["pending"] == access.background(memory):
+                if grid.config[0]["retired"] == grid.ctas.shape[0]:
+                    return FINISHED
+                if header["pending"] == 0:
+                    return DEADLOCKED
             events.next_cycle(queue)
             continue
         handled += 1
         header["busy_at"] = header["now"]
         kind = payload >> events.KIND_SHIFT
         argument = payload & events.ARGUMENT_MASK
-        if kind == events.LINE_ARRIVED or kind == events.GENERATE:
+        if kind <= events.GENERATE or kind >= events.FIRST_OF_MEMORY:
             sm = argument
             if kind == events.LINE_ARRIVED:
                 sm = argument // tma.QUEUE
                 tma.line_arrived(grid, engines, state, queue, observer, argument)
-            else:
+            elif kind == events.GENERATE:
                 engines.engines[sm]["generate_at"] = -1
+            else:
+                sm = access.handle(memory, queue, kind, argument, header["now"])
+                if sm < 0:
+                    continue
             tma.generate(grid, engines, state, memory, queue, observer, sm)
         elif kind == events.ISSUE:
             frontend.issue(grid, state, engines, queue, observer, code, entries, argument)

@@ -18,7 +18,7 @@ from simfa.engine import dispatch, events, groups, probe, threads
 from simfa.engine.groups import STORE_KIND
 from simfa.engine.jit import inlined_kernel, kernel
 from simfa.engine.opcodes import RANKS, TMA_BULK, TMA_BULK_STORE, TMA_STORE, TMA_WAIT
-from simfa.memory import path
+from simfa.memory import access
 
 QUEUE = 32  # operations outstanding per SM; a power of two
 OUTER = RANKS - 2  # dimensions of a box beyond rows and what makes rows
@@ -232,6 +232,8 @@ def generate(grid, tma, state, memory, queue, observer, sm):
             if operation["outstanding"] == 0:
                 _complete(grid, tma, state, queue, observer, sm, index)
             continue
+        if access.is_held(memory, sm):
+            return  # the memory calls again
         if engine["inflight"] >= config["inflight_lines"]:
             if engine["full_since"] < 0:
                 engine["full_since"] = now
@@ -260,15 +262,14 @@ def _request_line(tma, memory, queue, sm, index, now):
     operation = tma.operations[index]
     engine = tma.engines[sm]
     line = operation["line"]
-    ready = path.request(memory, sm, line, now, operation["is_store"] != 0)
+    latency = access.send(memory, queue, sm, line, now, index, operation["is_store"] != 0)
     if operation["is_store"]:
         engine["store_lines"] += 1
     else:
         engine["load_lines"] += 1
-        engine["latency_cycles"] += ready - now
+        engine["latency_cycles"] += latency
     engine["inflight"] += 1
     operation["outstanding"] += 1
-    events.push(queue, ready, events.LINE_ARRIVED, index)
     if line < operation["last_line"]:
         operation["line"] = line + 1
     else:
