@@ -4,10 +4,11 @@ A channel is that of `simfa.memory.channel`, unchanged. A line is several access
 write queue together, so there is room for a line while that many entries are free. A read is done with the data of
 its last access, plus a fixed time for what lies between L2 and channel.
 
-DRAM ticks (half clocks) and SM cycles are kept in an exact ratio of whole numbers. A channel with work has an event
-pending at the cycle of the next tick at which its controller can do anything; a request first lets the channel catch
-up to the last tick that is not later than the cycle, and enters between that tick and the next. Refreshes of an idle
-channel are made up for when the next request comes.
+DRAM ticks (half clocks) and SM cycles are kept in an exact ratio of whole numbers. What happens
+in a channel is simulated late, but never too late: a request first lets the channel catch up to the last tick that is
+not later than its cycle, and enters between that tick and the next; a channel with work catches up before the data of
+the next command can be in L2, or at the next tick at which anything can happen if a slice waits for room. Refreshes
+of an idle channel are made up for when the next request comes.
 """
 
 from typing import NamedTuple
@@ -40,7 +41,7 @@ CONFIG = np.dtype(
     ]
 )
 CLOCK = np.dtype([("now", np.int64), ("order", np.int64)])  # last tick simulated; number of the next access
-STATE = ("at", "bus_at", "open_row", "units", "recent")  # of Timing; the rest is constant and shared
+STATE = ("bank_at", "group_at", "sid_at", "bus_at", "open_row", "units", "recent")  # of Timing; the rest is constant and shared
 PSEUDO_CHANNEL, SID, BANK_GROUP, BANK, ROW, COLUMN = range(6)  # as mapping.COORDINATES
 
 
@@ -106,12 +107,14 @@ def _channel(channels, c):
     t, q = channels.timing, channels.queues
     timing = Timing(
         t.delays,
-        t.reach,
-        t.spread,
         t.unit_of,
+        t.group_of,
+        t.sid_of,
         t.window,
         t.bus_ticks,
-        t.at[c],
+        t.bank_at[c],
+        t.group_at[c],
+        t.sid_at[c],
         t.bus_at[c],
         t.open_row[c],
         t.units[c],
@@ -124,6 +127,8 @@ def _channel(channels, c):
         q.lists[c],
         q.keys[c],
         q.offers[c],
+        q.banks[c],
+        q.places[c],
         q.active[c],
         q.active_in_bank[c],
         q.counts[c],
@@ -131,7 +136,7 @@ def _channel(channels, c):
     return Channel(timing, queues, channels.control[c], channels.issued[c], channels.trace)
 
 
-@kernel
+@inlined_kernel
 def step(memory, channels, queue, c, now):
     """The event of a channel: simulate up to this cycle, take in what the slices hand over, see to the next step."""
     front, clock, config = memory.fronts[c], channels.clocks[c], channels.config[0]
@@ -155,8 +160,10 @@ def step(memory, channels, queue, c, now):
     front["steps"] -= 1
     memory.totals[0]["steps"] -= 1
     if not store.is_empty(channel.queues):
-        following = max(controller.next_tick(channel), clock["now"] + 1)
-        mailbox.step_by(memory, queue, c, max(cycle_of(config, following), now + 1))
+        following = max(cycle_of(config, max(controller.next_tick(channel), clock["now"] + 1)), now + 1)
+        if not front["waiting"]:
+            following += (channel.control[0]["read_ticks"] + config["path_ticks"]) * config["cycles"] // config["ticks"]
+        mailbox.step_by(memory, queue, c, following)
 
 
 @inlined_kernel

@@ -19,7 +19,7 @@ def channel_of(memory, index):
 
 
 @inlined_kernel
-def room(memory, index, kind, ticks, now):
+def room(memory, queue, index, kind, ticks, now):
     """(NONE, from when on) if the channel takes a line in this cycle, (TIMED, tick) if from a tick on, else what for."""
     limits, channel = memory.limits[0], channel_of(memory, index)
     if limits["dram"] == IN_ORDER:
@@ -30,13 +30,14 @@ def room(memory, index, kind, ticks, now):
     if mailbox.has_room(front, kind):
         return NONE, ticks
     front["waiting"] = 1
+    mailbox.step_by(memory, queue, channel, now)  # by what is known here; the channel may be further
     return ON_READS + kind, ticks
 
 
 @inlined_kernel
-def waits(memory, unit, index, kind, now):
+def waits(memory, queue, unit, index, kind, now):
     """NONE if the channel takes a line of the slice's head, else what the slice waits for."""
-    state, at = room(memory, index, kind, unit["free_ticks"], now)
+    state, at = room(memory, queue, index, kind, unit["free_ticks"], now)
     if state != NONE:
         unit["dram_waits"] += 1
     if state == NONE or state == TIMED:

@@ -76,7 +76,7 @@ def _finish(memory, queue, unit, index, mshr, now):
 @inlined_kernel
 def _write_room(memory, queue, unit, index, now):
     """NONE if the DRAM channel takes a write, else what the fill waits for."""
-    waits, room = dram.room(memory, index, WRITE, now * TICKS, now)
+    waits, room = dram.room(memory, queue, index, WRITE, now * TICKS, now)
     if waits == NONE:
         return NONE
     unit["dram_waits"] += 1
@@ -117,7 +117,7 @@ def leave_copy(memory, queue, number, now):
     if sets.find(tags, line) >= 0 or not remote_copy.inserts(config, bits, sets.COPY):
         return
     writes_back = sets.evicts_dirty(tags, bits)
-    if writes_back and dram.room(memory, near, WRITE, now * TICKS, now)[0] != NONE:
+    if writes_back and dram.room(memory, queue, near, WRITE, now * TICKS, now)[0] != NONE:
         memory.totals[0]["copies_dropped"] += 1
         return
     victim = sets.oldest(tags)

@@ -177,7 +177,7 @@ def _miss(memory, queue, unit, index, number, request, now):
         if place < 0:
             unit["mshr_waits"] += 1
             return ON_MSHR
-        waits = dram.waits(memory, unit, index, READ, now)
+        waits = dram.waits(memory, queue, unit, index, READ, now)
         if waits != SERVED:
             return waits
         unit["misses"] += 1
@@ -220,7 +220,7 @@ def _store(memory, queue, unit, number, request, now):
     index = request["slice"]
     writes_back = way < 0 and sets.evicts_dirty(tags, bits)
     if writes_back:
-        waits = dram.waits(memory, unit, index, WRITE, now)
+        waits = dram.waits(memory, queue, unit, index, WRITE, now)
         if waits != SERVED:
             return waits
     if not _has_response_room(memory, unit, now):

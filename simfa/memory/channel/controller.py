@@ -117,7 +117,7 @@ def _column(channel, now):
     if control["refreshes_waiting"]:
         control["row_wake"] = min(control["row_wake"], now + 1)
     elif queues.lists[control["mode"], bank]["miss"] != NONE:
-        control["row_wake"] = min(control["row_wake"], timing.at[PRE, bank])
+        control["row_wake"] = min(control["row_wake"], constraints.ready_at(timing, PRE, bank))
 
 
 @inlined_kernel
@@ -134,7 +134,7 @@ def _row(channel, now):
         state.issue(channel, ACT, bank, row, now)
         store.activate(queues, slot)
         control["resized"] = 1
-        ready = timing.at[scheduler.column_command(entry["kind"]), bank]
+        ready = constraints.ready_at(timing, scheduler.column_command(entry["kind"]), bank)
         control["column_wake"] = min(control["column_wake"], ready)
         control["row_wake"] = timing.bus_at[ROW_BUS]
         if _is_done_with(control, queues.queues):

@@ -47,6 +47,8 @@ class Queues(NamedTuple):
     lists: np.ndarray  # [queue, bank]
     keys: np.ndarray  # [queue, offer, bank]: order and bank of the entry, or FAR
     offers: np.ndarray  # [queue, offer]: how many banks have a key
+    banks: np.ndarray  # [queue, offer, place]: those banks, in any order
+    places: np.ndarray  # [queue, offer, bank]: where they stand there
     active: np.ndarray  # in order of activation
     active_in_bank: np.ndarray
     counts: np.ndarray  # one COUNTS record
@@ -69,6 +71,8 @@ def make_queues(reads: int, writes: int, banks: int) -> Queues:
         lists=lists,
         keys=np.full((2, 3, banks), FAR),
         offers=np.zeros((2, 3), np.int64),
+        banks=np.zeros((2, 3, banks), np.int64),
+        places=np.zeros((2, 3, banks), np.int64),
         active=np.zeros(banks, ACTIVE),
         active_in_bank=np.zeros(banks, np.int64),
         counts=counts,
@@ -244,6 +248,17 @@ def _is_older(queues, hit, miss):
 def _set_key(queues, kind, offer, bank, slot):
     key = FAR if slot == NONE else queues.entries[slot]["order"] << BANK_BITS | bank
     before = queues.keys[kind, offer, bank]
-    if (before == FAR) != (key == FAR):
-        queues.offers[kind, offer] += 1 if before == FAR else -1
     queues.keys[kind, offer, bank] = key
+    if (before == FAR) == (key == FAR):
+        return
+    if key == FAR:
+        queues.offers[kind, offer] -= 1
+    banks, places, count = queues.banks[kind, offer], queues.places[kind, offer], queues.offers[kind, offer]
+    if key == FAR:
+        last = banks[count]
+        banks[places[bank]] = last
+        places[last] = places[bank]
+    else:
+        banks[count] = bank
+        places[bank] = count
+        queues.offers[kind, offer] += 1
