@@ -52,6 +52,7 @@ class CommandChannels(NamedTuple):
     runs: np.ndarray  # address mapping: coordinate, first bit, mask, place
     folds: np.ndarray  # coordinate, source, first bit, mask
     at: np.ndarray  # scratch: coordinates of one access
+    parts: np.ndarray  # [access of a line]: what its bank and row differ by from the first one's
     clocks: np.ndarray
     timing: Timing
     queues: Queues
@@ -69,10 +70,11 @@ def make_channels(
         return np.repeat(array[None], count, axis=0)
 
     timing = one.timing
-    return CommandChannels(
+    channels = CommandChannels(
         config,
         *mapping,
         np.zeros(6, np.int64),
+        np.zeros((int(config[0]["accesses"]), 2), np.int64),
         np.zeros(count, CLOCK),
         timing._replace(**{name: many(getattr(timing, name)) for name in STATE}),
         Queues(*map(many, one.queues)),
@@ -80,6 +82,9 @@ def make_channels(
         many(one.issued),
         one.trace,
     )
+    for part in range(len(channels.parts)):
+        channels.parts[part] = locate(channels, config[0], part * config[0]["access_bytes"])
+    return channels
 
 
 def no_channels() -> CommandChannels:
@@ -127,7 +132,6 @@ def _channel(channels, c):
         q.lists[c],
         q.keys[c],
         q.offers[c],
-        q.banks[c],
         q.places[c],
         q.active[c],
         q.active_in_bank[c],
@@ -173,11 +177,12 @@ def _take_in(memory, channels, config, channel, queue, c, tick):
     for index in range(front["letters"]):
         letter = memory.mail[c, index]
         kind, argument = letter["kind"], letter["argument"]
+        first_bank, first_row = locate(channels, config, letter["line"] * config["line_bytes"])
+        block = letter["line"] * config["accesses"] % config["capacity_blocks"]
         for part in range(config["accesses"]):
-            address = letter["line"] * config["line_bytes"] + part * config["access_bytes"]
-            bank, row = _locate(channels, config, address)
-            block = address // config["access_bytes"] % config["capacity_blocks"]
-            answer = controller.send(channel, kind, bank, row, block, argument, clock["order"], tick)
+            # Every bit of bank and row is an XOR of address bits, so the parts of a line differ by constants.
+            bank, row = first_bank ^ channels.parts[part, 0], first_row ^ channels.parts[part, 1]
+            answer = controller.send(channel, kind, bank, row, block + part, argument, clock["order"], tick)
             clock["order"] += 1
             if kind == READS and answer == FORWARDED:
                 _access_done(memory, queue, config, argument, controller.data_at(channel, tick + 1))
@@ -185,8 +190,8 @@ def _take_in(memory, channels, config, channel, queue, c, tick):
     front["letters"] = 0
 
 
-@inlined_kernel
-def _locate(channels, config, address):
+@kernel
+def locate(channels, config, address):
     """(bank, row) of an access."""
     at = channels.at
     at[:] = 0

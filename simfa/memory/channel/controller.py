@@ -116,7 +116,7 @@ def _column(channel, now):
     control["column_wake"] = now + 2
     if control["refreshes_waiting"]:
         control["row_wake"] = min(control["row_wake"], now + 1)
-    elif queues.lists[control["mode"], bank]["miss"] != NONE:
+    elif queues.lists[bank, control["mode"]]["miss"] != NONE:
         control["row_wake"] = min(control["row_wake"], constraints.ready_at(timing, PRE, bank))
 
 

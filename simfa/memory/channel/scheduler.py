@@ -7,7 +7,7 @@ pick also says the earliest tick at which an offer that is not ready yet will be
 
 from simfa.engine.jit import inlined_kernel
 from simfa.memory.channel.commands import ACT, PRE, RD, ROW_BUS
-from simfa.memory.channel.queues import ACTIVATE, FAR, HIT, NONE, PRECHARGE, offered
+from simfa.memory.channel.queues import ACTIVATE, BANK_BITS, FAR, HIT, NONE, PRECHARGE, offered
 from simfa.memory.channel.timing import ready_at
 
 
@@ -56,12 +56,11 @@ def pick_row(timing, queues, kind, now):
 def _oldest(timing, queues, kind, offer, command, now):
     """(smallest key of a bank that is ready or FAR, earliest tick of a bank with a key that is not ready)."""
     best, wake = FAR, FAR
-    keys, banks = queues.keys[kind, offer], queues.banks[kind, offer]
+    keys = queues.keys[kind, offer]
     for place in range(queues.offers[kind, offer]):
-        bank = banks[place]
-        ready = ready_at(timing, command, bank)
+        ready = ready_at(timing, command, keys[place] & ((1 << BANK_BITS) - 1))
         if ready > now:
             wake = min(wake, ready)
         else:
-            best = min(best, keys[bank])
+            best = min(best, keys[place])
     return best, wake

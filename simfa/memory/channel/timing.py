@@ -77,16 +77,16 @@ def make_timing(clocks: Mapping[str, int], units: int, sids: int, groups: int, b
 
     return Timing(
         delays=commands.delays(clocks),
-        unit_of=bank // size,
-        group_of=bank // banks,
-        sid_of=bank // (groups * banks),
+        unit_of=(bank // size).astype(np.int16),
+        group_of=(bank // banks).astype(np.int16),
+        sid_of=(bank // (groups * banks)).astype(np.int16),
         window=window,
         bus_ticks=np.array([command.bus_ticks for command in commands.COMMANDS]),
         bank_at=bounds(units * size),
         group_at=bounds(units * sids * groups),
         sid_at=bounds(units * sids),
         bus_at=np.zeros(2, np.int64),
-        open_row=np.full(units * size, CLOSED),
+        open_row=np.full(units * size, CLOSED, np.int32),
         units=state,
         recent=np.full((units, window[0]), NEVER),
     )
