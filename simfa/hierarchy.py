@@ -13,27 +13,9 @@ from simfa.memory.bounded import commands
 from simfa.memory.bounded.state import COMMANDS, IN_ORDER, LIMITS, Bounded, make_bounded
 from simfa.memory.channel.mapping import AddressMapping
 
-NEEDED = ("l2_timing.request_latency_share", "dram.queue_lines")
-
-
 def is_bounded(timing: L2TimingSpec) -> bool:
     """Whether the preset asks for bounded queues."""
     return timing.queues == "bounded"
-
-
-def check(gpu: GpuSpec, timing: L2TimingSpec) -> None:
-    """NotModelled, with the reason, where the preset's memory hierarchy cannot be simulated as it asks."""
-    if gpu.dram.channel_model == "commands" and not is_bounded(timing):
-        raise NotModelled(
-            "dram.channel_model commands needs l2_timing.queues bounded: reservations know every answer at once"
-        )
-    if not is_bounded(timing):
-        return
-    for key, value in zip(NEEDED, (timing.request_latency_share, gpu.dram.queue_lines), strict=True):
-        if value is None:
-            raise NotModelled(f"{gpu.name}: bounded queues need {key}")
-    if gpu.dram.channel_model == "commands":
-        channel_spec(gpu)
 
 
 def bounded(
