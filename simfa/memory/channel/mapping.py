@@ -92,8 +92,20 @@ _ROBARACOCH = {
     "row": _bits(16, 14),
 }
 
+_M1_HBM2E = {
+    "column": (5, *_bits(8, 4)),
+    "pseudo_channel": (),
+    "bank_group": _bits(6, 2),
+    "bank": _bits(12, 2),
+    "sid": (),
+    "row": _bits(14, 16),
+}
+_M1_LPDDR5X = _M1_HBM2E | {"column": (5, *_bits(8, 5)), "bank": _bits(13, 2), "row": _bits(15, 16)}
+
 MAPPINGS = {
     "M1": AddressMapping(_M1),
+    "M1-HBM2E": AddressMapping(_M1_HBM2E),
+    "M1-LPDDR5X": AddressMapping(_M1_LPDDR5X),
     "M1X": AddressMapping(
         _M1, (("bank_group", "row", 0), ("bank", "row", 2), ("sid", "row", 4), ("pseudo_channel", "row", 5))
     ),
