@@ -262,7 +262,7 @@ def _request_line(tma, memory, queue, sm, index, now):
     operation = tma.operations[index]
     engine = tma.engines[sm]
     line = operation["line"]
-    latency = access.send(memory, queue, sm, line, now, index, operation["is_store"] != 0)
+    latency = access.send(memory, queue, sm, line, now, index, operation["is_store"] != 0, 0)
     if operation["is_store"]:
         engine["store_lines"] += 1
     else:

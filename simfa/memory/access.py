@@ -18,20 +18,20 @@ _INLINED: dict[str, Any] = {key: value for key, value in OPTIONS.items() if key 
 
 
 @inlined_kernel
-def _reserve(memory, queue, sm, line, now, operation, is_store):
+def _reserve(memory, queue, sm, line, now, operation, is_store, later):
     ready = path.request(memory, sm, line, now, is_store)
-    events.push(queue, ready, events.LINE_ARRIVED, operation)
-    return ready - now
+    events.push(queue, ready + later, events.LINE_ARRIVED, operation)
+    return ready + later - now
 
 
-def send(memory, queue, sm, line, now, operation, is_store):
-    """An operation's read or write of one line: a LINE_ARRIVED event will follow.
+def send(memory, queue, sm, line, now, operation, is_store, later):
+    """An operation's read or write of one line: a LINE_ARRIVED event will follow, `later` cycles after the answer.
 
     Returns the line's latency in cycles, or 0 where it is not known yet and the hierarchy counts it itself.
     """
     if isinstance(memory, Bounded):
-        return wires.send(memory.hierarchy, queue, sm, line, now, operation, is_store)
-    return _reserve(memory, queue, sm, line, now, operation, is_store)
+        return wires.send(memory.hierarchy, queue, sm, line, now, operation, is_store, later)
+    return _reserve(memory, queue, sm, line, now, operation, is_store, later)
 
 
 def is_held(memory, sm):
@@ -54,14 +54,14 @@ def _is_bounded(memory):
 
 
 @overload(send, jit_options=_INLINED)
-def _send(memory, queue, sm, line, now, operation, is_store):
+def _send(memory, queue, sm, line, now, operation, is_store, later):
     return _body(
         memory,
-        lambda memory, queue, sm, line, now, operation, is_store: wires.send(
-            memory.hierarchy, queue, sm, line, now, operation, is_store
+        lambda memory, queue, sm, line, now, operation, is_store, later: wires.send(
+            memory.hierarchy, queue, sm, line, now, operation, is_store, later
         ),
-        lambda memory, queue, sm, line, now, operation, is_store: _reserve(
-            memory, queue, sm, line, now, operation, is_store
+        lambda memory, queue, sm, line, now, operation, is_store, later: _reserve(
+            memory, queue, sm, line, now, operation, is_store, later
         ),
     )
 

@@ -40,6 +40,7 @@ REQUEST = np.dtype(  # a line request that has not been answered
         ("row", np.int32),  # of the tags: slice and set
         ("home", np.int32),  # slice where the line lives
         ("response_cycles", np.int32),
+        ("later", np.int32),  # from the answer to the operation's event, beyond the hierarchy
         ("is_store", np.int8),
         ("is_passing", np.int8),  # looks for a near copy on the way to its home
         ("leaves_copy", np.int8),

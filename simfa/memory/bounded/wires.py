@@ -11,7 +11,7 @@ IN_FLIGHT = 1 << 60  # a coalescer entry without a response yet: this plus the n
 
 
 @inlined_kernel
-def send(memory, queue, sm, line, now, operation, is_store):
+def send(memory, queue, sm, line, now, operation, is_store, later):
     """A read or write of one line leaves its SM; returns the latency if it is known already, else 0."""
     unit = -1 if is_store else memory.unit[sm]
     entry = NONE
@@ -19,12 +19,12 @@ def send(memory, queue, sm, line, now, operation, is_store):
         found = coalescer.find(memory.inflight[unit], line, now)
         if found >= 0:
             memory.totals[0]["coalesced"] += 1
-            return _join(memory, queue, memory.inflight[unit, found]["ready"], sm, now, operation)
+            return _join(memory, queue, memory.inflight[unit, found]["ready"], sm, now, operation, later)
         if found == -1 - coalescer.NO_ENTRY:
             memory.totals[0]["coalescer_full"] += 1
         else:
             entry = unit * coalescer.NO_ENTRY - 1 - found
-    number = _take(memory, sm, now, operation)
+    number = _take(memory, sm, now, operation, later)
     if entry >= 0:
         memory.inflight[unit, entry - unit * coalescer.NO_ENTRY]["line"] = line
         memory.inflight[unit, entry - unit * coalescer.NO_ENTRY]["ready"] = IN_FLIGHT + number
@@ -37,7 +37,7 @@ def send(memory, queue, sm, line, now, operation, is_store):
 
 
 @inlined_kernel
-def _take(memory, sm, now, operation):
+def _take(memory, sm, now, operation, later):
     """A free request record."""
     totals = memory.totals[0]
     number = totals["free"]
@@ -48,6 +48,7 @@ def _take(memory, sm, now, operation):
     request["issued"] = now
     request["operation"] = operation
     request["joined"] = NONE
+    request["later"] = later
     return number
 
 
@@ -61,13 +62,13 @@ def release(memory, number):
 
 
 @inlined_kernel
-def _join(memory, queue, ready, sm, now, operation):
+def _join(memory, queue, ready, sm, now, operation, later):
     """Wait for a request of the pair; its response may be on its way already."""
     if ready < IN_FLIGHT:
-        events.push(queue, ready, events.LINE_ARRIVED, operation)
-        return ready - now
+        events.push(queue, ready + later, events.LINE_ARRIVED, operation)
+        return ready + later - now
     first = memory.requests[ready - IN_FLIGHT]
-    number = _take(memory, sm, now, operation)
+    number = _take(memory, sm, now, operation, later)
     memory.requests[number]["next"] = first["joined"]
     first["joined"] = number
     return 0
@@ -108,10 +109,10 @@ def respond(memory, queue, unit, number, data_ticks):
         )
     left = (leaves + TICKS - 1) // TICKS
     arrival = left + request["response_cycles"]
-    events.push(queue, arrival, events.LINE_ARRIVED, request["operation"])
+    events.push(queue, arrival + request["later"], events.LINE_ARRIVED, request["operation"])
     totals = memory.totals[0]
     if request["is_store"] == 0:
-        totals["latency_cycles"] += arrival - request["issued"]
+        totals["latency_cycles"] += arrival + request["later"] - request["issued"]
     entry = request["entry"]
     if entry >= 0:
         memory.inflight[entry // coalescer.NO_ENTRY, entry % coalescer.NO_ENTRY]["ready"] = arrival
@@ -119,8 +120,8 @@ def respond(memory, queue, unit, number, data_ticks):
     while joined >= 0:
         other = memory.requests[joined]
         following = other["next"]
-        events.push(queue, arrival, events.LINE_ARRIVED, other["operation"])
-        totals["latency_cycles"] += arrival - other["issued"]
+        events.push(queue, arrival + other["later"], events.LINE_ARRIVED, other["operation"])
+        totals["latency_cycles"] += arrival + other["later"] - other["issued"]
         release(memory, joined)
         joined = following
     if request["leaves_copy"]:
