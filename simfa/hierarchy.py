@@ -36,7 +36,7 @@ def bounded(
         return cold(commands.no_channels())
     within = commands.unloaded_ticks(*cold(_channels(gpu)))
     channels = _channels(gpu)
-    channels.config["path_ticks"] = max(round(gpu.dram.latency_s * _ticks_per_s(channel_spec(gpu))) - within, 0)
+    commands.set_path(channels, max(round(gpu.dram.latency_s * _ticks_per_s(channel_spec(gpu))) - within, 0))
     return cold(channels)
 
 
@@ -100,6 +100,7 @@ def _channels(gpu: GpuSpec) -> commands.CommandChannels:
         shape.sids,
         shape.bank_groups,
         shape.banks,
+        0,
     )
     one = dram_channel.make_channel(spec, gpu.dram.refresh or "all-bank")
     return commands.make_channels(config, _mapping(spec, gpu.dram).table(), one, gpu.dram.channels)

@@ -248,10 +248,12 @@ def _channels(gpu: Tiny) -> commands.CommandChannels:
     shape, ratio, config = spec.organisation, gpu.dram_ticks_per_cycle, np.zeros(1, commands.CONFIG)
     sizes = (LINE // shape.access_bytes, LINE, shape.access_bytes, spec.capacity_bytes() // shape.access_bytes)
     banks = (shape.sids, shape.bank_groups, shape.banks)
-    config[0] = (ratio.numerator, ratio.denominator, gpu.dram_path_ticks, *sizes, *banks)
+    config[0] = (ratio.numerator, ratio.denominator, 0, *sizes, *banks, 0)
     mapping = dram_channel.mapping_for(spec, spec.controller.mapping).table()
     one = dram_channel.make_channel(spec, gpu.dram_refresh)
-    return commands.make_channels(config, mapping, one, gpu.dram_channels)
+    channels = commands.make_channels(config, mapping, one, gpu.dram_channels)
+    commands.set_path(channels, gpu.dram_path_ticks)
+    return channels
 
 
 def run(gpu: Tiny, roles: Sequence[Program], *args: Any, **options: Any) -> Outcome:

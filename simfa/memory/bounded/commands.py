@@ -38,6 +38,7 @@ CONFIG = np.dtype(
         ("sids", np.int64),
         ("groups", np.int64),
         ("banks", np.int64),
+        ("data_cycles", np.int64),  # from a column command until its data can be in L2, rounded down
     ]
 )
 CLOCK = np.dtype([("now", np.int64), ("order", np.int64)])  # last tick simulated; number of the next access
@@ -85,6 +86,14 @@ def make_channels(
     for part in range(len(channels.parts)):
         channels.parts[part] = locate(channels, config[0], part * config[0]["access_bytes"])
     return channels
+
+
+def set_path(channels: CommandChannels, ticks: int) -> None:
+    """What a read takes beside its channel."""
+    config = channels.config[0]
+    config["path_ticks"] = ticks
+    first = int(channels.control["read_ticks"].min()) + ticks
+    config["data_cycles"] = first * int(config["cycles"]) // int(config["ticks"])
 
 
 def no_channels() -> CommandChannels:
@@ -164,10 +173,30 @@ def step(memory, channels, queue, c, now):
     front["steps"] -= 1
     memory.totals[0]["steps"] -= 1
     if not store.is_empty(channel.queues):
-        following = max(cycle_of(config, max(controller.next_tick(channel), clock["now"] + 1)), now + 1)
-        if not front["waiting"]:
-            following += (channel.control[0]["read_ticks"] + config["path_ticks"]) * config["cycles"] // config["ticks"]
-        mailbox.step_by(memory, queue, c, following)
+        following = max(controller.next_tick(channel), clock["now"] + 1)
+        if front["waiting"]:
+            cycle = cycle_of(config, following + _soonest_room(front))
+        else:
+            cycle = cycle_of(config, following) + config["data_cycles"]
+        mailbox.step_by(memory, queue, c, max(cycle, now + 1))
+
+
+@inlined_kernel
+def _soonest_room(front):
+    """Ticks from a first command until enough entries can have left a queue to make room for a line that waits.
+
+    Entries leave with column commands, one per clock, and with activates, at most every second clock.
+    """
+    free = 0
+    if front["waiting"] & (1 << READS):
+        free = front["free_reads"]
+    if front["waiting"] & (1 << WRITES):
+        free = max(free, front["free_writes"])
+    lacking = front["accesses"] - free
+    clocks = 0
+    while clocks + clocks // 2 + 2 < lacking:
+        clocks += 1
+    return 2 * clocks
 
 
 @inlined_kernel

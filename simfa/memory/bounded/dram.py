@@ -29,7 +29,7 @@ def room(memory, queue, index, kind, ticks, now):
     front = memory.fronts[channel]
     if mailbox.has_room(front, kind):
         return NONE, ticks
-    front["waiting"] = 1
+    front["waiting"] |= 1 << kind
     mailbox.step_by(memory, queue, channel, now)  # by what is known here; the channel may be further
     return ON_READS + kind, ticks
 

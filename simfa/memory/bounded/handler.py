@@ -57,5 +57,5 @@ def _has_room(memory, channel, state):
         return False
     if mailbox.has_room(memory.fronts[channel], state - ON_READS):
         return True
-    memory.fronts[channel]["waiting"] = 1
+    memory.fronts[channel]["waiting"] |= 1 << (state - ON_READS)
     return False

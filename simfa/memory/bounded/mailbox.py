@@ -21,7 +21,7 @@ FRONT = np.dtype(
         ("free_writes", np.int64),
         ("letters", np.int64),
         ("steps", np.int64),  # pending events
-        ("waiting", np.int64),  # a slice waits for room
+        ("waiting", np.int64),  # bit per kind: a slice waits for room for such a line
     ]
 )
 MAIL = np.dtype([("line", np.int64), ("argument", np.int32), ("kind", np.int32)])

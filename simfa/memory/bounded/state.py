@@ -32,19 +32,19 @@ REQUEST = np.dtype(  # a line request that has not been answered
         ("issued", np.int64),
         ("arrived", np.int64),  # in the request queue
         ("operation", np.int32),
-        ("sm", np.int32),
         ("next", np.int32),  # in the list it stands in: free, of a slice, of an MSHR, or joined
         ("joined", np.int32),  # requests that the coalescer let join this one
         ("entry", np.int32),  # its place in the coalescer's tables, or NONE
-        ("slice", np.int32),
         ("row", np.int32),  # of the tags: slice and set
-        ("home", np.int32),  # slice where the line lives
         ("response_cycles", np.int32),
         ("later", np.int32),  # from the answer to the operation's event, beyond the hierarchy
+        ("sm", np.int16),
+        ("slice", np.int16),
+        ("home", np.int16),  # slice where the line lives
         ("is_store", np.int8),
         ("is_passing", np.int8),  # looks for a near copy on the way to its home
         ("leaves_copy", np.int8),
-        ("unused", np.int8),
+        ("unused", np.int8, 3),  # to 64 bytes
     ]
 )
 SLICE = np.dtype(

@@ -10,7 +10,7 @@ from simfa.memory.channel import queues as store
 from simfa.memory.channel import refresh, scheduler, state
 from simfa.memory.channel import timing as constraints
 from simfa.memory.channel.commands import ACT, PRE, ROW_BUS
-from simfa.memory.channel.queues import NONE, READS, WRITES
+from simfa.memory.channel.queues import NONE, PRECHARGE, READS, WRITES
 
 REFUSED, ACCEPTED, FORWARDED, MERGED = range(4)
 
@@ -45,9 +45,11 @@ def data_at(channel, tick):
 @inlined_kernel
 def next_tick(channel):
     """The earliest tick at which the controller can have anything to do."""
-    control = channel.control[0]
-    wake = min(control["column_wake"] | 1, control["row_wake"])
-    return min(wake, control["refresh_at"])
+    control, queues = channel.control[0], channel.queues
+    row_wake = control["row_wake"]
+    if not control["resized"] and not control["refreshes_waiting"]:
+        row_wake |= queues.offers[control["mode"], PRECHARGE] == 0  # activates start on rising edges
+    return min(min(control["column_wake"] | 1, row_wake), control["refresh_at"])
 
 
 @inlined_kernel
