@@ -106,7 +106,7 @@ class L2TimingSpec(Section):
     remote_copy_way_share: Share = Field(description="ways of a set that near copies may hold")
     queues: Literal["reservations", "bounded"] | None = Field(
         default=None,
-        description="bounded: request and response queues, MSHRs and DRAM push back; absent: reservations, no queue",
+        description="bounded: queues, MSHRs and DRAM push back; absent: reservations, without queues",
     )
     request_latency_share: Share | None = Field(
         default=None, description="share of the latency that lies before the slice; bounded queues need it"

@@ -52,7 +52,11 @@ def run(args: argparse.Namespace) -> int:
     if args.set:
         spec = loader.override(spec, parse_settings(args.set))
     requests = read_requests(args.requests, spec)
-    options = {"outstanding": args.outstanding, "mapping": args.mapping or spec.controller.mapping, "refresh": args.refresh}
+    options = {
+        "outstanding": args.outstanding,
+        "mapping": args.mapping or spec.controller.mapping,
+        "refresh": args.refresh,
+    }
     result = dram_channel.run(spec, requests, **options)
     if requests.arrival_ticks is not None:
         options["outstanding"] = None

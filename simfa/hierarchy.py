@@ -13,6 +13,7 @@ from simfa.memory.bounded import commands
 from simfa.memory.bounded.state import COMMANDS, IN_ORDER, LIMITS, Bounded, make_bounded
 from simfa.memory.channel.mapping import AddressMapping
 
+
 def is_bounded(timing: L2TimingSpec) -> bool:
     """Whether the preset asks for bounded queues."""
     return timing.queues == "bounded"

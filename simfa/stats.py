@@ -6,7 +6,7 @@ import numpy as np
 
 from presets.experiment import Experiment
 from presets.specs import GpuSpec
-from simfa import launch, ncu_names
+from simfa import launch, ncu_names, queue_stats
 from simfa.engine import opcodes, threads
 from simfa.engine.machine import Machine
 from simfa.isa import NAME_OF
@@ -52,6 +52,7 @@ def derive(experiment: Experiment, machine: Machine, wall_s: float) -> dict[str,
             "mean_load_latency_cycles": traffic["mean_load_latency_cycles"],
             "utilization": shares,
             "stall_cycles": stalls(machine, role_names(machine.state.stall_cycles.shape[0])),
+            **queue_stats.queues(machine),
             "ncu": ncu_names.metrics(experiment, machine),
         },
     }
@@ -79,6 +80,7 @@ def derive_trace(trace: Trace, gpu: GpuSpec, machine: Machine, wall_s: float) ->
         "bottleneck": bottleneck(shares),
         "utilization": shares,
         "stall_cycles": stalls(machine, thread_names(machine.state.stall_cycles.shape[0])),
+        **queue_stats.queues(machine),
         "clock_mhz": gpu.sm.clock_hz / 1e6,
         "wall_s": wall_s,
     }

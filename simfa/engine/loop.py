@@ -2,7 +2,7 @@
 
 from simfa.engine import dispatch, events, frontend, tensor_core, tma
 from simfa.engine.groups import GROUPS
-from simfa.engine.jit import kernel
+from simfa.engine.jit import inlined_kernel, kernel
 from simfa.memory import access
 
 RUNNING = 0
@@ -18,6 +18,14 @@ def begin(machine):
     dispatch.start(grid, state, queue, observer)
 
 
+@inlined_kernel
+def _outcome(grid, memory, header):
+    """At the end of a cycle: the launch is over when all CTAs are, whatever DRAM still writes."""
+    if header["pending"] == access.background(memory) and grid.config[0]["retired"] == grid.ctas.shape[0]:
+        return FINISHED
+    return DEADLOCKED if header["pending"] == 0 else RUNNING
+
+
 @kernel
 def advance(machine, budget):
     """Process about `budget` events; returns RUNNING, FINISHED, DEADLOCKED or EXHAUSTED."""
@@ -29,11 +37,9 @@ def advance(machine, budget):
         if payload < 0:
             if header["exhausted"]:
                 return EXHAUSTED
-            if header["pending"] == access.background(memory):
-                if grid.config[0]["retired"] == grid.ctas.shape[0]:
-                    return FINISHED
-                if header["pending"] == 0:
-                    return DEADLOCKED
+            outcome = _outcome(grid, memory, header)
+            if outcome != RUNNING:
+                return outcome
             events.next_cycle(queue)
             continue
         handled += 1

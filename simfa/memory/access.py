@@ -14,7 +14,7 @@ from simfa.memory import path
 from simfa.memory.bounded import handler, wires
 from simfa.memory.bounded.state import Bounded
 
-_INLINED: dict[str, Any] = {key: value for key, value in OPTIONS.items() if key != "cache"} | {"forceinline": True}
+_INLINED: Any = {key: value for key, value in OPTIONS.items() if key != "cache"} | {"forceinline": True}
 
 
 @inlined_kernel
@@ -41,7 +41,11 @@ def is_held(memory, sm):
 
 def handle(memory, queue, kind, argument, now):
     """An event of the hierarchy; returns an SM that may send again, or -1."""
-    return handler.handle(memory.hierarchy, memory.commands, queue, kind, argument, now) if isinstance(memory, Bounded) else -1
+    return (
+        handler.handle(memory.hierarchy, memory.commands, queue, kind, argument, now)
+        if isinstance(memory, Bounded)
+        else -1
+    )
 
 
 def background(memory):
@@ -75,7 +79,9 @@ def _is_held(memory, sm):
 def _handle(memory, queue, kind, argument, now):
     return _body(
         memory,
-        lambda memory, queue, kind, argument, now: handler.handle(memory.hierarchy, memory.commands, queue, kind, argument, now),
+        lambda memory, queue, kind, argument, now: handler.handle(
+            memory.hierarchy, memory.commands, queue, kind, argument, now
+        ),
         lambda memory, queue, kind, argument, now: -1,
     )
 

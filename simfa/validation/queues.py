@@ -73,6 +73,5 @@ def study(rows: Iterable[Row]) -> Study:
               series=row.llm, x=row.seq_q)
         for row in rows
     ]  # fmt: skip
-    return Study("queues", "Reservations against bounded queues with command-level DRAM",
-                 "this simulator's own reference mode", "nothing", points, x_title="Sequence length (tokens)")  # fmt: skip
-
+    title = "Reservations against bounded queues with command-level DRAM"
+    return Study("queues", title, "this simulator's own finest model", "nothing", points, x_title="Tokens")

@@ -313,11 +313,17 @@ def _leaks_of_memory(memory: Any, now: int) -> dict[str, int]:
     waiting = {name: int((slices[name] != NONE).sum()) for name in ("head", "tail", "before", "fill_head")}
     counted = {name: int(slices[name].sum()) for name in ("queued", "mshr_count", "state", "fill_state")}
     fronts = {name: int(parts.fronts[name].sum()) for name in ("letters", "steps", "waiting")}
-    return held | waiting | counted | fronts | {
-        "requests": int(totals["in_use"]),
-        "sets with pending fills": int((parts.pending != NONE).sum()),
-        "SMs held": int(parts.sms["held"].sum()),
-    }
+    return (
+        held
+        | waiting
+        | counted
+        | fronts
+        | {
+            "requests": int(totals["in_use"]),
+            "sets with pending fills": int((parts.pending != NONE).sum()),
+            "SMs held": int(parts.sms["held"].sum()),
+        }
+    )
 
 
 def memory_parts(memory: Any) -> Any:

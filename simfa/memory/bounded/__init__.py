@@ -14,6 +14,6 @@ the DRAM channel stops until one is free. Fills go before hits where the respons
 circle: responses always drain to the SMs, which have kept room for them; DRAM always drains; so fills end, MSHRs
 become free, and request queues move.
 
-A response queue and an in-order DRAM channel are drained at a fixed rate, so the cycle in which one has room again is
-known (`port`), and whoever needs it sleeps until then.
+A response queue and an in-order DRAM channel are drained at a fixed rate, so the cycle in which one has room again
+is known (`port`), and whoever needs it sleeps until then.
 """

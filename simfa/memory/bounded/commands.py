@@ -1,14 +1,14 @@
 """All DRAM channels at the level of their commands, each stepped only while it has work.
 
-A channel is that of `simfa.memory.channel`, unchanged. A line is several accesses, which enter the channel's read or
-write queue together, so there is room for a line while that many entries are free. A read is done with the data of
-its last access, plus a fixed time for what lies between L2 and channel.
+A channel is that of `simfa.memory.channel`, unchanged. A line is several accesses, which enter the channel's read
+or write queue together, so there is room for a line while that many entries are free. A read is done with the data
+of its last access, plus a fixed time for what lies between L2 and channel.
 
-DRAM ticks (half clocks) and SM cycles are kept in an exact ratio of whole numbers. What happens
-in a channel is simulated late, but never too late: a request first lets the channel catch up to the last tick that is
-not later than its cycle, and enters between that tick and the next; a channel with work catches up before the data of
-the next command can be in L2, or at the next tick at which anything can happen if a slice waits for room. Refreshes
-of an idle channel are made up for when the next request comes.
+DRAM ticks (half clocks) and SM cycles are kept in an exact ratio of whole numbers. What happens in a channel is
+simulated late, but never too late: a request first lets the channel catch up to the last tick that is not later
+than its cycle, and enters between that tick and the next; a channel with work catches up before the data of the next
+command can be in L2, or, if a slice waits for room, as soon as there can be room. Refreshes of an idle channel are
+made up for when the next request comes.
 """
 
 from typing import NamedTuple
@@ -20,9 +20,9 @@ from simfa.engine.jit import inlined_kernel, kernel
 from simfa.memory.bounded import mailbox
 from simfa.memory.channel import controller
 from simfa.memory.channel import queues as store
+from simfa.memory.channel.commands import PARAMETERS
 from simfa.memory.channel.controller import FORWARDED
 from simfa.memory.channel.queues import NONE, READS, WRITES, Queues
-from simfa.memory.channel.commands import PARAMETERS
 from simfa.memory.channel.state import Channel, make_channel
 from simfa.memory.channel.timing import Timing, make_timing
 
@@ -42,7 +42,15 @@ CONFIG = np.dtype(
     ]
 )
 CLOCK = np.dtype([("now", np.int64), ("order", np.int64)])  # last tick simulated; number of the next access
-STATE = ("bank_at", "group_at", "sid_at", "bus_at", "open_row", "units", "recent")  # of Timing; the rest is constant and shared
+STATE = (
+    "bank_at",
+    "group_at",
+    "sid_at",
+    "bus_at",
+    "open_row",
+    "units",
+    "recent",
+)  # of Timing; the rest is constant and shared
 PSEUDO_CHANNEL, SID, BANK_GROUP, BANK, ROW, COLUMN = range(6)  # as mapping.COORDINATES
 
 
@@ -151,15 +159,13 @@ def _channel(channels, c):
 
 @inlined_kernel
 def step(memory, channels, queue, c, now):
-    """The event of a channel: simulate up to this cycle, take in what the slices hand over, see to the next step."""
+    """The event of a channel: simulate up to this cycle, take in what slices hand over, see to the next step."""
     front, clock, config = memory.fronts[c], channels.clocks[c], channels.config[0]
     channel = _channel(channels, c)
     tick = now * config["ticks"] // config["cycles"]
-    if front["letters"] > 0:
-        skipped = _idle_intervals(channel, tick)
-    else:
-        skipped = 0
-    until = channel.control[0]["refresh_at"] + channel.control[0]["refresh_ticks"] - 1 if skipped else tick
+    control = channel.control[0]
+    skipped = _idle_intervals(channel, tick)
+    until = control["refresh_at"] + control["refresh_ticks"] - 1 if skipped else tick
     while True:
         clock["now"] = _run(memory, config, channel, queue, clock["now"], until)
         if skipped == 0:
@@ -183,7 +189,7 @@ def step(memory, channels, queue, c, now):
 
 @inlined_kernel
 def _soonest_room(front):
-    """Ticks from a first command until enough entries can have left a queue to make room for a line that waits.
+    """Ticks from a first command until enough entries can have left a queue for a line that waits.
 
     Entries leave with column commands, one per clock, and with activates, at most every second clock.
     """

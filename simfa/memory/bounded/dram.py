@@ -20,7 +20,7 @@ def channel_of(memory, index):
 
 @inlined_kernel
 def room(memory, queue, index, kind, ticks, now):
-    """(NONE, from when on) if the channel takes a line in this cycle, (TIMED, tick) if from a tick on, else what for."""
+    """(NONE, tick) if the channel takes a line in this cycle, (TIMED, tick) if from a tick on, else what for."""
     limits, channel = memory.limits[0], channel_of(memory, index)
     if limits["dram"] == IN_ORDER:
         period = memory.cache.config[0]["dram_line_ticks"]
@@ -40,7 +40,7 @@ def waits(memory, queue, unit, index, kind, now):
     state, at = room(memory, queue, index, kind, unit["free_ticks"], now)
     if state != NONE:
         unit["dram_waits"] += 1
-    if state == NONE or state == TIMED:
+    if state in (NONE, TIMED):
         unit["free_ticks"] = max(unit["free_ticks"], at)
     return state
 
@@ -85,7 +85,7 @@ def _occupy(channel, ticks, period):
 
 @inlined_kernel
 def local_line(config, index, channel, line):
-    """The line's number within its channel: its slice's lines one after the other, those of sister slices between."""
+    """The line's number within its channel: its slice's lines in order, those of sister slices between."""
     slices, channels = config["slices"], config["dram_channels"]
     first = (channel * slices + channels - 1) // channels
     sisters = ((channel + 1) * slices + channels - 1) // channels - first

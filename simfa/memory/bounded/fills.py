@@ -1,5 +1,7 @@
 """Fills: lines that come from DRAM take a way, push out what was there, and answer all who wait for them."""
 
+import numpy as np
+
 from simfa.engine import events
 from simfa.engine.jit import inlined_kernel, kernel
 from simfa.memory import remote_copy, sets
@@ -109,8 +111,8 @@ def leave_copy(memory, queue, number, now):
     config = memory.cache.config[0]
     request = memory.requests[number]
     per_partition = config["slices_per_partition"]
-    near = request["home"] % per_partition + memory.partition[request["sm"]] * per_partition
-    row = request["row"] + (near - request["home"]) * config["sets"]
+    near = np.int64(request["home"]) % per_partition + memory.partition[request["sm"]] * per_partition
+    row = request["row"] + (near - np.int64(request["home"])) * config["sets"]
     tags, bits = memory.cache.tags[row], memory.cache.bits[row]
     line = request["line"]
     wires.release(memory, number)

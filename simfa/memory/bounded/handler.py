@@ -52,7 +52,7 @@ def _wake(memory, queue, channel, now):
 
 @inlined_kernel
 def _has_room(memory, channel, state):
-    """Whether something in this state waits for room that there is; if it still waits, the channel keeps it in mind."""
+    """Whether something in this state waits for room that there is; what still waits the channel keeps in mind."""
     if state < ON_READS:
         return False
     if mailbox.has_room(memory.fronts[channel], state - ON_READS):

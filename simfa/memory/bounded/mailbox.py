@@ -1,8 +1,8 @@
 """Between the slices and a command-level channel: lines handed over in a cycle, and when the channel steps next.
 
-The slices know of a channel how much room its queues have. What they hand over waits in its mailbox until the event
-of the same cycle in which the channel steps. A channel has an event pending for each cycle of `step_at`, a stack with
-the earliest on top: a channel that needs to step before it gets a further one, and the later ones stay.
+The slices know of a channel how much room its queues have. What they hand over waits in its mailbox until the
+event of the same cycle in which the channel steps. A channel has an event pending for each cycle of `step_at`, a
+stack with the earliest on top: a channel that needs to step before it gets a further one, and the later ones stay.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """A bounded queue that is drained at a fixed rate: nobody needs to watch it.
 
-An entry leaves when its transfer begins, one `period` after the one before it. So the queue is described by the tick
-at which the next transfer can begin, and the tick at which it has room for one more follows from it.
+An entry leaves when its transfer begins, one `period` after the one before it. So the queue is described by the
+tick at which the next transfer can begin, and the tick at which it has room for one more follows from it.
 """
 
 from simfa.engine.jit import inlined_kernel

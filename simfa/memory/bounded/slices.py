@@ -1,5 +1,7 @@
 """An L2 slice: request queue, service in order at the slice's rate, tags, MSHRs."""
 
+import numpy as np
+
 from simfa.engine import events
 from simfa.engine.jit import inlined_kernel, kernel
 from simfa.memory import sets
@@ -15,7 +17,7 @@ SERVED = NONE  # otherwise the state in which the slice waits
 def arrive(memory, queue, number, now):
     """A request reaches its slice; returns the slice if it can serve it at once, else NONE."""
     request = memory.requests[number]
-    index = request["slice"]
+    index = np.int64(request["slice"])
     unit = memory.cache.slices[index]
     request["next"] = NONE
     request["arrived"] = now
@@ -52,7 +54,7 @@ def _hold_back(memory, unit, sm, number, now):
 
 @inlined_kernel
 def _move_up(memory, unit, now):
-    """The queue has a free place: the first request before it enters. Returns an SM that may send again, or NONE."""
+    """The first request before the queue enters its free place. Returns an SM that may send again, or NONE."""
     number = unit["before"]
     if number < 0:
         unit["queued"] -= 1
@@ -65,7 +67,7 @@ def _move_up(memory, unit, now):
     if sender["held"] > 0:
         return NONE
     sender["held_cycles"] += now - sender["since"]
-    return request["sm"]
+    return np.int64(request["sm"])
 
 
 @inlined_kernel
@@ -217,7 +219,7 @@ def _store(memory, queue, unit, number, request, now):
         return SERVED
     if unit["fill_head"] >= 0:
         return ON_FILLS
-    index = request["slice"]
+    index = np.int64(request["slice"])
     writes_back = way < 0 and sets.evicts_dirty(tags, bits)
     if writes_back:
         waits = dram.waits(memory, queue, unit, index, WRITE, now)

@@ -6,7 +6,6 @@ import numpy as np
 
 from simfa.memory.bounded.commands import CommandChannels
 from simfa.memory.bounded.mailbox import FRONT, LETTERS, MAIL, STEPS
-from simfa.memory.coalescer import NO_ENTRY
 
 NONE = -1
 IN_ORDER, COMMANDS = range(2)  # how a DRAM channel is modelled

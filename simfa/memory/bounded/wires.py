@@ -104,9 +104,7 @@ def respond(memory, queue, unit, number, data_ticks):
     unit["response_ticks"] = leaves + period
     if leaves > data_ticks:
         unit["response_wait_ticks"] += leaves - data_ticks
-        unit["response_most"] = max(
-            unit["response_most"], port.waiting(unit["response_ticks"], data_ticks, period)
-        )
+        unit["response_most"] = max(unit["response_most"], port.waiting(unit["response_ticks"], data_ticks, period))
     left = (leaves + TICKS - 1) // TICKS
     arrival = left + request["response_cycles"]
     events.push(queue, arrival + request["later"], events.LINE_ARRIVED, request["operation"])

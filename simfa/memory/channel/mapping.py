@@ -25,7 +25,7 @@ class AddressMapping:
     folds: tuple[tuple[str, str, int], ...] = field(default=())
 
     def table(self) -> tuple[np.ndarray, np.ndarray]:
-        """The mapping for compiled code: runs of bits (coordinate, first, mask, place), folds (..., first, mask)."""
+        """For compiled code: runs of bits (coordinate, first, mask, place), folds (to, from, first, mask)."""
         runs = [
             (COORDINATES.index(name), first, (1 << length) - 1, place)
             for name in COORDINATES

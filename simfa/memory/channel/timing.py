@@ -1,9 +1,9 @@
 """When each command may issue next: the timing state of one channel's banks, pseudo-channels and buses.
 
-The earliest tick of a bank's command is the latest of what its bank, its group and its SID (of a pseudo-channel) are
-held back to, `ready_at`. A command that issues raises these bounds for its own bank, group and SID and for the other
-SIDs of its pseudo-channel: delays only fall with distance, except between SIDs, which share no bound. Banks are
-numbered pseudo-channel by pseudo-channel, SID by SID, group by group, so that each of those is a range.
+The earliest tick of a bank's command is the latest of what its bank, its group and its SID (of a pseudo-channel)
+are held back to, `ready_at`. A command that issues raises these bounds for its own bank, group and SID and for the
+other SIDs of its pseudo-channel: delays only fall with distance, except between SIDs, which share no bound. Banks
+are numbered pseudo-channel by pseudo-channel, SID by SID, group by group, so that each of those is a range.
 """
 
 from collections.abc import Mapping

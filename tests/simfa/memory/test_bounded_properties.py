@@ -1,4 +1,4 @@
-"""Whatever the traffic: bounded queues keep their bounds, lose nothing, and move the bytes that reservations move."""
+"""Whatever the traffic: bounded queues keep their bounds, lose nothing, move the bytes that reservations move."""
 
 import json
 import os
@@ -199,7 +199,9 @@ def both(gpu: Tiny, codes: Any, ctas: int) -> tuple[Outcome, Outcome]:
     return plain, bounded
 
 
-TINY = f"{SMALL} --seq 200 --set sm.count=2 --set l2.bytes=160KiB --set l2_timing.request_queue_entries=2 {COMMANDS}"
+TINY = (
+    f"{SMALL} --seq 200 --set sm.count=2 --set l2.bytes=160KiB --set l2_timing.request_queue_entries=2 {COMMANDS}"
+)
 
 
 def cycles_and_bytes(options: str) -> list[int]:

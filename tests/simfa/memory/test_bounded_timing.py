@@ -1,4 +1,4 @@
-"""Cycles of the hierarchy with bounded queues, line by line: arrival, service, response, and who pushes back on whom."""
+"""Cycles of the hierarchy with bounded queues, line by line: arrival, service, response, and who stops whom."""
 
 from fractions import Fraction
 from typing import Any
@@ -10,7 +10,7 @@ from presets import loader
 from presets.dram_specs import DramChannelSpec
 from simfa import dram_channel
 from simfa.memory import sets
-from tests.simfa.harness import LINE, SETUP, Box, Outcome, Tiny, drain, leaks, lines, program, run, tiny
+from tests.simfa.harness import LINE, SETUP, Outcome, Tiny, drain, leaks, lines, program, run, tiny
 
 NEAR, FAR, DRAM = 258, 414, 310
 LOAD = program("TMA_TENSOR map=0 row=0 sid=0", "MB_WAIT sid=0")
@@ -56,15 +56,17 @@ def test_half_cycles_of_a_slice_add_up() -> None:
 
 
 def test_a_request_queue_of_one_stops_its_sm_until_it_has_moved_up() -> None:
-    # One line a cycle, 100 cycles there. Line 2 finds line 1 in the queue of one (line 0 is in service) at 102: the SM
-    # is held, with lines up to 101 on their way, until 101 enters the queue as 100 is served, at 1100. Line 102 then
-    # arrives at 1200, 80 cycles after the slice was free. Line 104 is held at 1202, and so on: two more rounds.
-    gpu = queued(lines_per_cycle=1, inflight_lines=500, slice_cycles=10, request_entries=1, request_share=100 / NEAR)
+    # One line a cycle, 100 cycles there. Line 2 finds line 1 in the queue of one (line 0 is in service) at 102: the
+    # SM is held, with lines up to 101 on their way, until 101 enters the queue as 100 is served, at 1100. Line 102
+    # then arrives at 1200, 80 cycles after the slice was free. Line 104 is held at 1202: two more such rounds.
+    gpu = queued(
+        lines_per_cycle=1, inflight_lines=500, slice_cycles=10, request_entries=1, request_share=100 / NEAR
+    )
     done = run(gpu, [LOAD], [lines(300)])
     assert loads(done) == [SETUP + 299 * 10 + 2 * 80 + NEAR]
     assert of_slice(done, "request_most") == 1
     sender = done.machine.memory.hierarchy.sms[0]
-    # In the third round lines 204 to 299 have all been sent when line 299 enters, as 298 is served at 2300 + 94 * 10.
+    # In the third round line 299 enters as 298 is served, at 2300 + 94 * 10; by then all lines have been sent.
     assert sender["held_cycles"] == (1100 - 102) + (2200 - 1202) + (3240 - 2302)
     assert leaks(done.machine) == []
 
