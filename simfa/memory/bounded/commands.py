@@ -5,10 +5,10 @@ or write queue together, so there is room for a line while that many entries are
 of its last access, plus a fixed time for what lies between L2 and channel.
 
 DRAM ticks (half clocks) and SM cycles are kept in an exact ratio of whole numbers. What happens in a channel is
-simulated late, but never too late: a request first lets the channel catch up to the last tick that is not later
-than its cycle, and enters between that tick and the next; a channel with work catches up before the data of the next
-command can be in L2, or, if a slice waits for room, as soon as there can be room. Refreshes of an idle channel are
-made up for when the next request comes.
+simulated late, but never too late: a request first lets the channel catch up to the last tick that is not after its
+cycle, and enters between that tick and the next; a channel with work catches up before the data of the next command
+can be in L2, or, if a slice waits for room, as soon as there can be room. Refreshes of an idle channel are made up
+for when the next request comes.
 """
 
 from typing import NamedTuple
