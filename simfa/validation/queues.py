@@ -10,6 +10,7 @@ from typing import Any
 from presets import loader
 from presets.experiment import Experiment
 from simfa import simulate
+from simfa.coverage import check
 from simfa.validation.study import Point, Study
 
 MODELS = {
@@ -54,6 +55,7 @@ class Row:
 def compare(experiments: Iterable[Experiment], seed: int = 0) -> Iterator[Row]:
     """Each launch under every model, as soon as it is done. NotModelled where the preset lacks what one needs."""
     for experiment in experiments:
+        check(experiment)
         results = {
             model: dict(simulate.run(under(experiment, settings), seed).result.extra)
             for model, settings in MODELS.items()
