@@ -68,6 +68,7 @@ class ControllerSpec(Section):
     write_queue_entries: Queue
     drain_above: Share
     drain_below: Share
+    mapping: str = Field(default="M1", description="address mapping; see simfa/memory/channel/mapping.py")
 
     @model_validator(mode="after")
     def _watermarks_in_order(self) -> "ControllerSpec":

@@ -151,6 +151,13 @@ class L2TimingSpec(Section):
     slice_hash: Literal["xor", "modulo"]
     remote_copy_probability: Share = Field(description="that a far read leaves a near copy; 0 turns the proxy off")
     remote_copy_way_share: Share = Field(description="ways of a set that near copies may hold")
+    queues: Literal["reservations", "bounded"] | None = Field(
+        default=None,
+        description="bounded: queues, MSHRs and DRAM push back; absent: reservations, without queues",
+    )
+    request_latency_share: Share | None = Field(
+        default=None, description="share of the latency that lies before the slice; bounded queues need it"
+    )
 
 
 class LatencyProbeSpec(Section):
@@ -178,6 +185,15 @@ class DramSpec(Section):
     channels: Count
     channel_bandwidth_bytes_per_s: Positive
     latency_s: NonNegative = Field(description="unloaded, from the L2 miss to the line's arrival in L2")
+    channel_model: Literal["in-order", "commands"] | None = Field(
+        default=None, description="commands: every DRAM command, with bounded queues only; absent: in-order"
+    )
+    channel_preset: str | None = Field(default=None, description="timings of the command-level channel")
+    mapping: str | None = Field(default=None, description="address mapping within it; absent: its preset's own")
+    refresh: Literal["none", "all-bank"] | None = Field(default=None, description="absent: all-bank")
+    queue_lines: Count | None = Field(
+        default=None, description="lines that wait at an in-order channel; bounded queues need it"
+    )
 
 
 class LaunchSpec(Section):

@@ -12,7 +12,7 @@ from presets.errors import NotModelled, PresetError
 from presets.experiment import Experiment
 from presets.record import to_record
 from presets.specs import GpuSpec
-from simfa import columns, dram_command, simulate, timeline, trace_launch, validate_command
+from simfa import columns, dram_command, memory_command, simulate, timeline, trace_launch, validate_command
 from simfa.coverage import check
 from simfa.kernel_log import format as kernel_log
 from simfa.kernel_log import translate as log_translate
@@ -32,6 +32,9 @@ def main(argv: list[str] | None = None) -> int:
     studies = commands.add_parser("validate", help="the simulator's parts against public references")
     validate_command.add_arguments(studies)
     studies.set_defaults(run=validate_command.run)
+    memory_command.add_arguments(
+        commands.add_parser("compare-memory", help="cycles with reservations and with bounded queues")
+    )
     dram = commands.add_parser("dram", help="drive one DRAM channel alone")
     dram_command.add_arguments(dram)
     dram.set_defaults(run=dram_command.run)

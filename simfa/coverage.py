@@ -60,7 +60,27 @@ def check_gpu(gpu: GpuSpec) -> Hardware:
             f"dram.channels {gpu.dram.channels:,} exceeds l2.slices {gpu.l2.slices:,}: the simulator gives every "
             "slice one channel, the others would stand idle"
         )
+    _check_queues(gpu, gpu.l2_timing)
     return Hardware(gpu.tma, gpu.coalescer, gpu.l2_timing)
+
+
+def _check_queues(gpu: GpuSpec, timing: L2TimingSpec) -> None:
+    """The values that bounded queues and command-level channels need are there."""
+    commands = gpu.dram.channel_model == "commands"
+    if timing.queues != "bounded":
+        if commands:
+            raise NotModelled(
+                "dram.channel_model commands needs l2_timing.queues bounded: reservations know every answer at once"
+            )
+        return
+    needed = {
+        "l2_timing.request_latency_share": timing.request_latency_share,
+        "dram.queue_lines": gpu.dram.queue_lines,
+        "dram.channel_preset": gpu.dram.channel_preset if commands else "",
+    }
+    missing = [key for key, value in needed.items() if value is None]
+    if missing:
+        raise NotModelled(f"{gpu.name}: bounded queues need {', '.join(missing)}")
 
 
 def answer_key(experiment: Experiment, seed: int = 0, timeline_sm: int | None = None) -> str:

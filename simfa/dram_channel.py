@@ -81,7 +81,7 @@ def run(
     requests: Requests,
     *,
     outstanding: int = 32,
-    mapping: str = "M1",
+    mapping: str | None = None,
     refresh: Refresh = "none",
     trace: int = 0,
 ) -> ChannelResult:
@@ -91,8 +91,9 @@ def run(
     """
     if not 1 <= outstanding <= MAX_OUTSTANDING:
         raise PresetError(f"--outstanding: {outstanding} is out of range; allowed: 1 to {MAX_OUTSTANDING}")
+    mapping = mapping or spec.controller.mapping
     _compile(spec, mapping)
-    channel = _channel(spec, refresh, trace)
+    channel = make_channel(spec, refresh, trace)
     stream = _stream(spec, requests, mapping, outstanding)
     begin = time.perf_counter()
     outcome = driver.run(channel, stream, outstanding)
@@ -116,10 +117,11 @@ def run(
 def _compile(spec: DramChannelSpec, mapping: str) -> None:
     """Have the kernel compiled, or loaded, by one request; microseconds where it already is."""
     one = Requests(np.zeros(1, np.int64), np.zeros(1, np.int64), spec.organisation.access_bytes)
-    driver.run(_channel(spec, "none", 0), _stream(spec, one, mapping, 1), 1)
+    driver.run(make_channel(spec, "none", 0), _stream(spec, one, mapping, 1), 1)
 
 
-def _channel(spec: DramChannelSpec, refresh: Refresh, trace: int) -> state.Channel:
+def make_channel(spec: DramChannelSpec, refresh: Refresh, trace: int = 0) -> state.Channel:
+    """An idle channel of a preset; `trace` is how many DRAM commands to keep."""
     clocks, shape, settings = spec.timing.by_name(), spec.organisation, spec.controller
     constraints = timing.make_timing(clocks, shape.pseudo_channels, shape.sids, shape.bank_groups, shape.banks)
     store = queues.make_queues(settings.read_queue_entries, settings.write_queue_entries, constraints.open_row.size)

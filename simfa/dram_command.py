@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="arrays address (bytes, modulo the channel), is_write, scalar size_bytes; arrival_ns: open loop",
     )
     parser.add_argument("--outstanding", type=int, default=32, help="closed loop: requests in flight (default 32)")
-    parser.add_argument("--mapping", default="M1", help=f"address mapping: {', '.join(MAPPINGS)}")
+    parser.add_argument("--mapping", help=f"address mapping: {', '.join(MAPPINGS)}; default: the preset's")
     parser.add_argument("--refresh", default="none", help=" or ".join(REFRESHES))
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="change a value: timing.cl_cycles=20"
@@ -52,7 +52,11 @@ def run(args: argparse.Namespace) -> int:
     if args.set:
         spec = loader.override(spec, parse_settings(args.set))
     requests = read_requests(args.requests, spec)
-    options = {"outstanding": args.outstanding, "mapping": args.mapping, "refresh": args.refresh}
+    options = {
+        "outstanding": args.outstanding,
+        "mapping": args.mapping or spec.controller.mapping,
+        "refresh": args.refresh,
+    }
     result = dram_channel.run(spec, requests, **options)
     if requests.arrival_ticks is not None:
         options["outstanding"] = None

@@ -8,11 +8,12 @@ import numpy as np
 from presets.errors import NotModelled
 from presets.experiment import Experiment
 from presets.specs import GpuSpec, L2TimingSpec, TmaSpec
-from simfa import tiles
+from simfa import hierarchy, tiles
 from simfa.coverage import Hardware, check
 from simfa.engine import dispatch, events, machine, opcodes, probe, threads, tma
 from simfa.isa import Program, WgmmaTiming
 from simfa.memory import coalescer, hashing, l2, path, remote_copy
+from simfa.memory.bounded.state import Bounded, event_capacity
 from simfa.memory.dram import TICKS
 from simfa.trace import fa3, fa3_official, tensor_map
 from simfa.trace.assemble import Code, assemble
@@ -136,6 +137,8 @@ def machine_of(
     width = gpu.sm.issue_per_cycle or 1
     releases = width * remote_cycles * (grid.cluster - 1) if code.sources.any() else 0
     capacity = machine.event_capacity(gpu.sm.count, per_sm, hardware.tma.inflight_lines, entries, releases)
+    if hierarchy.is_bounded(hardware.timing):
+        capacity += event_capacity(gpu.sm.count, hardware.tma.inflight_lines, gpu.l2.slices, gpu.dram.channels)
     config = _tma_config(gpu, hardware.tma)
     return machine.Machine(
         dispatch.make_grid(
@@ -286,17 +289,17 @@ def _tma_config(gpu: GpuSpec, spec: TmaSpec) -> np.ndarray:
     return config
 
 
-def _memory(gpu: GpuSpec, hardware: Hardware, seed: int) -> path.Memory:
+def _memory(gpu: GpuSpec, hardware: Hardware, seed: int) -> path.Memory | Bounded:
     sms, share = gpu.sm.count, hardware.coalescer.sms
     units = -(-sms // share)
     unit = np.arange(sms, dtype=np.int64) // share if share > 1 else np.full(sms, -1, np.int64)
-    return path.Memory(
-        l2.make_l2(l2_config(gpu, hardware.timing, seed)),
-        coalescer.make_table(units),
-        unit,
-        _partitions(sms, hardware.timing.partitions, seed),
-        np.zeros(1, path.TOTALS),
-    )
+    config = l2_config(gpu, hardware.timing, seed)
+    partition = _partitions(sms, hardware.timing.partitions, seed)
+    table = coalescer.make_table(units)
+    if hierarchy.is_bounded(hardware.timing):
+        lines = hardware.tma.inflight_lines
+        return hierarchy.bounded(gpu, hardware.timing, config, (table, unit), partition, lines)
+    return path.Memory(l2.make_l2(config), table, unit, partition, np.zeros(1, path.TOTALS))
 
 
 def _partitions(sms: int, partitions: int, seed: int) -> np.ndarray:

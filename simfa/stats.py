@@ -6,11 +6,12 @@ import numpy as np
 
 from presets.experiment import Experiment
 from presets.specs import GpuSpec
-from simfa import ncu_names, tiles
+from simfa import ncu_names, queue_stats, tiles
 from simfa.engine import opcodes, pipes, threads
 from simfa.engine.machine import Machine
 from simfa.isa import NAME_OF
 from simfa.memory import l2
+from simfa.memory.bounded.state import Bounded
 from simfa.memory.dram import TICKS
 from simfa.trace import fa3
 from simfa.trace.assemble import flop_of
@@ -57,6 +58,7 @@ def derive(experiment: Experiment, machine: Machine, wall_s: float) -> dict[str,
             "mean_load_latency_cycles": traffic["mean_load_latency_cycles"],
             "utilization": shares,
             "stall_cycles": stalls(machine, role_names(machine.state.stall_cycles.shape[0])),
+            **queue_stats.queues(machine),
             "ncu": ncu_names.metrics(experiment, machine),
         },
     }
@@ -84,6 +86,7 @@ def derive_trace(trace: Trace, gpu: GpuSpec, machine: Machine, wall_s: float) ->
         "bottleneck": bottleneck(shares),
         "utilization": shares,
         "stall_cycles": stalls(machine, thread_names(machine.state.stall_cycles.shape[0])),
+        **queue_stats.queues(machine),
         "clock_mhz": gpu.sm.clock_hz / 1e6,
         "wall_s": wall_s,
     }
@@ -190,8 +193,16 @@ def _traffic(gpu: GpuSpec, machine: Machine) -> dict[str, Any]:
         "dirty_bytes_left": dirty * line_bytes,
         "l2_hit_rate": found / served if served else None,
         "coalesced_share": int(machine.memory.totals[0]["coalesced"]) / loads if loads else None,
-        "mean_load_latency_cycles": int(engines["latency_cycles"].sum()) / loads if loads else None,
+        "mean_load_latency_cycles": _latency_cycles(machine) / loads if loads else None,
     }
+
+
+def _latency_cycles(machine: Machine) -> int:
+    """Summed over all load lines; bounded queues count it when the response leaves, not when the request does."""
+    later = 0
+    if isinstance(machine.memory, Bounded):
+        later = int(machine.memory.totals[0]["latency_cycles"])
+    return later + int(machine.engines.engines["latency_cycles"].sum())
 
 
 def _regime(experiment: Experiment, traffic: dict[str, Any]) -> str:

@@ -23,7 +23,15 @@ TENSOR_DONE = 4  # argument: thread and its group's place
 PHASE_OVER = 5  # argument: SM
 TENSOR_IDLE = 6  # argument: SM
 RELEASED = 7  # argument: barrier and sender, as simfa.engine.cluster packs them
-KINDS = 8
+# Of the bounded memory hierarchy (`simfa.memory.bounded`); numbers from here on are its own.
+FIRST_OF_MEMORY = 8
+ARRIVE = 8  # argument: request, at the slice
+SERVE = 9  # argument: slice
+FILL = 10  # argument: slice and MSHR
+FILL_GOES_ON = 11  # argument: slice
+COPY = 12  # argument: request whose response passes the near slice
+DRAM_STEP = 13  # argument: channel
+KINDS = 14
 KIND_SHIFT = 27
 ARGUMENT_MASK = (1 << KIND_SHIFT) - 1
 

@@ -49,7 +49,7 @@ config: Any = numba.config
 config.CACHE_DIR = str(_writable(cache_folder()))
 
 # Without numba's reference counting in the loop: every array is allocated before the kernel starts.
-_OPTIONS: dict[str, Any] = {"cache": True, "_nrt": False, "error_model": "numpy"}
-kernel = numba.njit(**_OPTIONS)
+OPTIONS: dict[str, Any] = {"cache": True, "_nrt": False, "error_model": "numpy"}
+kernel = numba.njit(**OPTIONS)
 # For what runs once per line: a call would pass every array of every component word by word.
-inlined_kernel = numba.njit(**_OPTIONS, forceinline=True)
+inlined_kernel = numba.njit(**OPTIONS, forceinline=True)

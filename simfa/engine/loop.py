@@ -2,7 +2,8 @@
 
 from simfa.engine import cluster, dispatch, events, frontend, gauges, tensor_core, tma
 from simfa.engine.groups import GROUPS
-from simfa.engine.jit import kernel
+from simfa.engine.jit import inlined_kernel, kernel
+from simfa.memory import access
 
 RUNNING = 0
 FINISHED = 1
@@ -20,6 +21,14 @@ def begin(machine):
     dispatch.start(grid, state, queue, observer)
 
 
+@inlined_kernel
+def _outcome(grid, memory, header):
+    """At the end of a cycle: the launch is over when all CTAs are, whatever DRAM still writes."""
+    if header["pending"] == access.background(memory) and grid.config[0]["retired"] == grid.ctas.shape[0]:
+        return FINISHED
+    return DEADLOCKED if header["pending"] == 0 else RUNNING
+
+
 @kernel
 def advance(machine, budget):
     """Process about `budget` events; returns RUNNING, FINISHED, DEADLOCKED, EXHAUSTED, or PAUSED at `stop_at`."""
@@ -31,8 +40,9 @@ def advance(machine, budget):
         if payload < 0:
             if header["exhausted"]:
                 return EXHAUSTED
-            if header["pending"] == 0:
-                return FINISHED if grid.config[0]["retired"] == grid.ctas.shape[0] else DEADLOCKED
+            outcome = _outcome(grid, memory, header)
+            if outcome != RUNNING:
+                return outcome
             events.next_cycle(queue)
             if header["now"] >= header["stop_at"]:
                 return PAUSED
@@ -41,13 +51,17 @@ def advance(machine, budget):
         header["busy_at"] = header["now"]
         kind = payload >> events.KIND_SHIFT
         argument = payload & events.ARGUMENT_MASK
-        if kind == events.LINE_ARRIVED or kind == events.GENERATE:
+        if kind <= events.GENERATE or kind >= events.FIRST_OF_MEMORY:
             sm = argument
             if kind == events.LINE_ARRIVED:
                 sm = argument // tma.QUEUE
                 tma.line_arrived(grid, engines, state, queue, observer, argument)
-            else:
+            elif kind == events.GENERATE:
                 engines.engines[sm]["generate_at"] = -1
+            else:
+                sm = access.handle(memory, queue, kind, argument, header["now"])
+                if sm < 0:
+                    continue
             tma.generate(grid, engines, state, memory, queue, observer, sm)
         elif kind == events.ISSUE:
             frontend.issue(grid, state, engines, queue, observer, code, entries, argument)

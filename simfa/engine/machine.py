@@ -6,6 +6,7 @@ import numpy as np
 
 from simfa.engine import dispatch, events, probe, threads, tma
 from simfa.memory import path
+from simfa.memory.bounded.state import Bounded
 
 
 class Machine(NamedTuple):
@@ -14,7 +15,7 @@ class Machine(NamedTuple):
     grid: dispatch.Grid
     state: threads.Threads
     engines: tma.Tma
-    memory: path.Memory
+    memory: path.Memory | Bounded
     queue: events.EventQueue
     observer: probe.Probe
     code: np.ndarray

@@ -17,7 +17,7 @@ from simfa.engine import boxes, cluster, descriptors, dispatch, events, groups, 
 from simfa.engine.groups import STORE_KIND
 from simfa.engine.jit import inlined_kernel, kernel
 from simfa.engine.opcodes import TMA_BULK, TMA_BULK_STORE, TMA_STORE, TMA_WAIT
-from simfa.memory import path
+from simfa.memory import access
 
 QUEUE = 32  # operations outstanding per SM; a power of two
 
@@ -191,6 +191,8 @@ def generate(grid, tma, state, memory, queue, observer, sm):
             if operation["outstanding"] == 0:
                 _complete(grid, tma, state, queue, observer, sm, index)
             continue
+        if access.is_held(memory, sm):
+            return  # the memory calls again
         if engine["inflight"] >= config["inflight_lines"]:
             if engine["full_since"] < 0:
                 engine["full_since"] = now
@@ -219,18 +221,16 @@ def _request_line(tma, memory, queue, sm, index, now):
     operation = tma.operations[index]
     engine = tma.engines[sm]
     line = operation["unit"] >> (tma.config[0]["line_shift"] - operation["unit_shift"])
-    ready = path.request(memory, sm, line, now, operation["is_store"] != 0)
+    is_store = operation["is_store"] != 0
+    later = 0 if is_store or tma.details[index]["mask"] == 0 else tma.config[0]["multicast_cycles"]
+    latency = access.send(memory, queue, sm, line, now, index, is_store, later)
     if operation["is_store"]:
         engine["store_lines"] += 1
     else:
-        extra = tma.config[0]["multicast_cycles"]
-        if extra and tma.details[index]["mask"]:
-            ready += extra
         engine["load_lines"] += 1
-        engine["latency_cycles"] += ready - now
+        engine["latency_cycles"] += latency
     engine["inflight"] += 1
     operation["outstanding"] += 1
-    events.push(queue, ready, events.LINE_ARRIVED, index)
     boxes.step(tma, operation, index)
 
 

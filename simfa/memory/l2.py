@@ -14,13 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 from simfa.engine.jit import inlined_kernel, kernel
-from simfa.memory import dram, hashing, remote_copy
+from simfa.memory import dram, hashing, remote_copy, sets
 from simfa.memory.dram import TICKS
+from simfa.memory.sets import COPY, DIRTY, PENDING
 
 MSHR_RING = 512  # entries of storage per slice; the configured number in use is at most this
-DIRTY = 1
-PENDING = 2
-COPY = 4  # a near copy of a line whose home is in the other partition
 RING_SHIFT = 3
 
 CONFIG = np.dtype(
@@ -106,7 +104,7 @@ def _access_remote(l2, line, partition, index, set_index, now, is_store):
     row = near * config["sets"] + set_index
     unit = l2.slices[near]
     start = max(now * TICKS, unit["free_ticks"])
-    way = _touch(l2.tags[row], l2.bits[row], line)
+    way = sets.touch(l2.tags[row], l2.bits[row], line)
     if way >= 0 and not is_store:
         unit["accesses"] += 1
         unit["hits"] += 1
@@ -120,7 +118,7 @@ def _access_remote(l2, line, partition, index, set_index, now, is_store):
     if not is_store and remote_copy.inserts(config, l2.bits[row], COPY):
         arrival = data + (config["far_cycles"] - config["near_cycles"]) * TICKS
         _wait_for_mshr(l2, near, start)
-        if _insert(l2.tags[row], l2.bits[row], line, COPY | _track(l2, near, line, arrival)):
+        if sets.insert(l2.tags[row], l2.bits[row], line, COPY | _track(l2, near, line, arrival)):
             channel = l2.channels[near * config["dram_channels"] // config["slices"]]
             dram.write_line(channel, start, config["dram_line_ticks"])
     return (data + TICKS - 1) // TICKS + config["far_cycles"]
@@ -133,7 +131,7 @@ def serve(l2, index, row, line, request_ticks, is_store):
     unit = l2.slices[index]
     start = max(request_ticks, unit["free_ticks"])
     unit["accesses"] += 1
-    way = _touch(l2.tags[row], l2.bits[row], line)
+    way = sets.touch(l2.tags[row], l2.bits[row], line)
     if way >= 0:
         data = start
         if l2.bits[row, 0] & PENDING:
@@ -146,22 +144,6 @@ def serve(l2, index, row, line, request_ticks, is_store):
         l2.bits[row, 0] |= DIRTY
     unit["free_ticks"] = start + config["slice_ticks"]
     return data
-
-
-@inlined_kernel
-def _touch(tags, bits, line):
-    """Make `line` the most recent way of its set; returns the way it was in, or -1 if absent."""
-    tag = np.uint32(line + 1)
-    for way in range(tags.shape[0]):
-        if tags[way] == tag:
-            state = bits[way]
-            for k in range(way, 0, -1):
-                tags[k] = tags[k - 1]
-                bits[k] = bits[k - 1]
-            tags[0] = tag
-            bits[0] = state
-            return way
-    return -1
 
 
 @inlined_kernel
@@ -187,7 +169,7 @@ def _miss(l2, index, row, line, start, is_store):
         start = _wait_for_mshr(l2, index, start)
         data = dram.read_line(channel, start, config["dram_line_ticks"], config["dram_latency_ticks"])
         bits = _track(l2, index, line, data)
-    if _insert(l2.tags[row], l2.bits[row], line, bits):
+    if sets.insert(l2.tags[row], l2.bits[row], line, bits):
         dram.write_line(channel, start, config["dram_line_ticks"])
     return start, data
 
@@ -217,16 +199,3 @@ def _wait_for_mshr(l2, index, start):
         unit["mshr_oldest"] = (unit["mshr_oldest"] + 1) % MSHR_RING
         unit["mshr_count"] -= 1
     return start
-
-
-@inlined_kernel
-def _insert(tags, bits, line, state):
-    """Put `line` in as most recent, evicting the least recent; returns whether that one was dirty."""
-    last = tags.shape[0] - 1
-    dirty = tags[last] != 0 and (bits[last] & DIRTY) != 0
-    for way in range(last, 0, -1):
-        tags[way] = tags[way - 1]
-        bits[way] = bits[way - 1]
-    tags[0] = np.uint32(line + 1)
-    bits[0] = state
-    return dirty

@@ -9,8 +9,10 @@ from typing import Any
 
 import numba
 import numpy as np
+import pytest
 
 from simfa import simulate
+from simfa.validation import queues
 from tests.simfa.experiments import experiment
 
 READS = 20_000_000
@@ -46,8 +48,9 @@ def yardstick_per_s() -> float:
     return READS / best
 
 
-def test_llama3_8b_at_2048(benchmark) -> None:  # type: ignore[no-untyped-def]
-    case = experiment("--llm llama3-8b --seq 2048")
+@pytest.mark.parametrize("model", queues.MODELS)
+def test_llama3_8b_at_2048(benchmark, model: str) -> None:  # type: ignore[no-untyped-def]
+    case = queues.under(experiment("--llm llama3-8b --seq 2048"), queues.MODELS[model])
     simulate.run(case)
     extra = benchmark.pedantic(simulate.run, args=(case,), rounds=5).result.extra
     assert extra["line_requests"] == 4_456_448

@@ -7,15 +7,20 @@ line after `latency` cycles, hit or miss, with no queueing anywhere; tests switc
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from fractions import Fraction
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from simfa import simulate, stats
+from presets import loader
+from presets.dram_specs import DramChannelSpec
+from simfa import dram_channel, simulate, stats
 from simfa.engine import dispatch, events, loop, machine, probe, threads, tma
 from simfa.engine.opcodes import RANKS
 from simfa.isa import Program
 from simfa.memory import coalescer, hashing, l2, path, remote_copy
+from simfa.memory.bounded import commands
+from simfa.memory.bounded.state import COMMANDS, IN_ORDER, LIMITS, NONE, Bounded, event_capacity, make_bounded
 from simfa.memory.dram import TICKS
 from simfa.trace import tensor_map
 from simfa.trace.assemble import assemble
@@ -63,6 +68,15 @@ class Tiny:
     hit_cycles: int = 0
     multicast_cycles: int = 0
     remote_cycles: int = 2
+    bounded: bool = False  # request and response queues, MSHRs and DRAM push back
+    request_entries: int = 32
+    response_entries: int = 128
+    request_share: float = 0.5  # of the latency, on the way to the slice
+    dram_queue_lines: int = 16
+    dram_preset: str = ""  # of command-level channels; empty: in-order
+    dram_ticks_per_cycle: Fraction = Fraction(1)
+    dram_refresh: Literal["none", "all-bank"] = "none"
+    dram_path_ticks: int = 0
 
 
 ROWS = 10**6  # of every Box's tensor, unless limits say otherwise
@@ -184,6 +198,8 @@ def build(
         gpu.issue_buffer_entries,
         gpu.issue_width * gpu.remote_cycles * (gpu.cluster - 1),
     )
+    if gpu.bounded:
+        capacity += event_capacity(gpu.sms, gpu.inflight_lines, gpu.slices, gpu.dram_channels)
     places = origins(maps, ctas, bases, limits)
     grid_ctas = np.zeros(ctas, dispatch.CTA)
     grid_ctas["program"] = np.arange(ctas) % gpu.cluster
@@ -228,8 +244,8 @@ def origins(maps: Sequence[Box | TensorMap], ctas: int, bases: Any, limits: Any)
     return found
 
 
-def memory(gpu: Tiny) -> path.Memory:
-    """A cold memory hierarchy."""
+def memory(gpu: Tiny) -> Any:
+    """A cold memory hierarchy: `path.Memory`, or with bounded queues `Bounded`."""
     share = gpu.sms_per_coalescer
     unit = np.arange(gpu.sms, dtype=np.int64) // share if share > 1 else np.full(gpu.sms, -1, np.int64)
     config = np.zeros(1, l2.CONFIG)
@@ -252,7 +268,29 @@ def memory(gpu: Tiny) -> path.Memory:
     )
     near = np.array(gpu.sm_partitions or (0,) * gpu.sms, np.int64)
     units = coalescer.make_table(-(-gpu.sms // share))
-    return path.Memory(l2.make_l2(config), units, unit, near, np.zeros(1, path.TOTALS))
+    if not gpu.bounded:
+        return path.Memory(l2.make_l2(config), units, unit, near, np.zeros(1, path.TOTALS))
+    limits = np.zeros(1, LIMITS)
+    there = [round(gpu.request_share * cycles) for cycles in (gpu.near_cycles, gpu.far_cycles)]
+    model = COMMANDS if gpu.dram_preset else IN_ORDER
+    back = (gpu.near_cycles - there[0], gpu.far_cycles - there[1])
+    limits[0] = (gpu.request_entries, gpu.response_entries, *there, *back, model, gpu.dram_queue_lines)
+    return make_bounded(config, limits, units, unit, near, gpu.inflight_lines, _channels(gpu))
+
+
+def _channels(gpu: Tiny) -> commands.CommandChannels:
+    if not gpu.dram_preset:
+        return commands.no_channels()
+    spec = loader.load(DramChannelSpec, gpu.dram_preset)
+    shape, ratio, config = spec.organisation, gpu.dram_ticks_per_cycle, np.zeros(1, commands.CONFIG)
+    sizes = (LINE // shape.access_bytes, LINE, shape.access_bytes, spec.capacity_bytes() // shape.access_bytes)
+    banks = (shape.sids, shape.bank_groups, shape.banks)
+    config[0] = (ratio.numerator, ratio.denominator, 0, *sizes, *banks, 0)
+    mapping = dram_channel.mapping_for(spec, spec.controller.mapping).table()
+    one = dram_channel.make_channel(spec, gpu.dram_refresh)
+    channels = commands.make_channels(config, mapping, one, gpu.dram_channels)
+    commands.set_path(channels, gpu.dram_path_ticks)
+    return channels
 
 
 def run(gpu: Tiny, roles: Sequence[Any], *args: Any, **options: Any) -> Outcome:
@@ -287,6 +325,7 @@ def leaks(built: machine.Machine) -> list[str]:
         "events pending": int(header["pending"]),
         "event nodes lost": len(built.queue.events) - free,
         "buckets filled": int((built.queue.buckets["head"] >= 0).sum()),
+        **_leaks_of_memory(built.memory, int(header["now"])),
         "event queue exhausted": int(header["exhausted"]),
         "lines in flight": int(engines["inflight"].sum()),
         "operations open": int((engines["next"] - engines["oldest"]).sum()),
@@ -300,6 +339,47 @@ def leaks(built: machine.Machine) -> list[str]:
         "CTAs not retired": len(built.grid.ctas) - int(built.grid.config[0]["retired"]),
     }
     return [f"{count} {what}" for what, count in held.items() if count]
+
+
+def _leaks_of_memory(memory: Any, now: int) -> dict[str, int]:
+    held = {"coalescer entries": int((memory_parts(memory).inflight["ready"] > now).sum())}
+    if not isinstance(memory, Bounded):
+        return held
+    parts, totals = memory.hierarchy, memory.totals[0]
+    slices = parts.cache.slices
+    waiting = {name: int((slices[name] != NONE).sum()) for name in ("head", "tail", "before", "fill_head")}
+    counted = {name: int(slices[name].sum()) for name in ("queued", "mshr_count", "state", "fill_state")}
+    fronts = {name: int(parts.fronts[name].sum()) for name in ("letters", "steps", "waiting")}
+    return (
+        held
+        | waiting
+        | counted
+        | fronts
+        | {
+            "requests": int(totals["in_use"]),
+            "sets with pending fills": int((parts.pending != NONE).sum()),
+            "SMs held": int(parts.sms["held"].sum()),
+        }
+    )
+
+
+def memory_parts(memory: Any) -> Any:
+    """The part of either hierarchy that holds its tables."""
+    return memory.hierarchy if isinstance(memory, Bounded) else memory
+
+
+def drain(built: machine.Machine) -> machine.Machine:
+    """Let DRAM channels finish the writes that nobody waits for, which the end of a run leaves under way."""
+    while built.queue.header[0]["pending"] > 0:
+        payload = int(events.pop_due(built.queue))
+        if payload < 0:
+            events.next_cycle(built.queue)
+            continue
+        built.queue.header[0]["busy_at"] = built.queue.header[0]["now"]
+        kind, argument = payload >> events.KIND_SHIFT, payload & events.ARGUMENT_MASK
+        assert kind == events.DRAM_STEP
+        commands.step(*built.memory, built.queue, argument, built.queue.header[0]["now"])
+    return built
 
 
 def tiny(**changes: Any) -> Tiny:

@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from presets import loader
+from presets.dram_specs import DramChannelSpec
 from simfa.__main__ import main
 
 ROOT = Path(__file__).parents[2]
@@ -68,6 +70,21 @@ def test_refresh_and_mapping(requests, capsys) -> None:
     refreshed = answer(capsys, "--requests", file, "--mapping", "M1X", "--refresh", "all-bank")
     assert plain["commands"]["REFA"] == 0 < refreshed["commands"]["REFA"]
     assert refreshed["latency_mean_ns"] > plain["latency_mean_ns"]
+
+
+@pytest.mark.parametrize("preset", ["hbm3-5200", "hbm2e-3186", "lpddr5x-8533"])
+def test_every_preset_works_alone_with_its_own_mapping(requests, capsys, preset: str) -> None:
+    spec = loader.load(DramChannelSpec, preset)
+    found = answer(capsys, "--preset", preset, "--requests", requests(), "--outstanding", "1")
+    assert found["mapping"] == spec.controller.mapping
+    times = spec.timing
+    # One 64 B request at a time, in order: at best a row hit of two accesses, at worst a row conflict.
+    clock_ns = 1e9 / spec.clock.frequency_hz
+    hit = times.cl_cycles + 2 * times.bl_cycles
+    conflict = hit + times.rp_cycles + times.rcdrd_cycles + times.ccdl_cycles + 2
+    assert hit * clock_ns <= found["latency_mean_ns"] <= conflict * clock_ns
+    busy = answer(capsys, "--preset", preset, "--requests", requests())
+    assert 0.8 * spec.bandwidth_bytes_per_s() < busy["bandwidth_gbs"] * 1e9 <= spec.bandwidth_bytes_per_s() * 1.01
 
 
 def test_writes_alone_have_no_latency(requests, capsys) -> None:

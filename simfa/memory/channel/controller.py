@@ -10,7 +10,7 @@ from simfa.memory.channel import queues as store
 from simfa.memory.channel import refresh, scheduler, state
 from simfa.memory.channel import timing as constraints
 from simfa.memory.channel.commands import ACT, PRE, ROW_BUS
-from simfa.memory.channel.queues import NONE, READS, WRITES
+from simfa.memory.channel.queues import NONE, PRECHARGE, READS, WRITES
 
 REFUSED, ACCEPTED, FORWARDED, MERGED = range(4)
 
@@ -45,9 +45,11 @@ def data_at(channel, tick):
 @inlined_kernel
 def next_tick(channel):
     """The earliest tick at which the controller can have anything to do."""
-    control = channel.control[0]
-    wake = min(control["column_wake"] | 1, control["row_wake"])
-    return min(wake, control["refresh_at"])
+    control, queues = channel.control[0], channel.queues
+    row_wake = control["row_wake"]
+    if not control["resized"] and not control["refreshes_waiting"]:
+        row_wake |= queues.offers[control["mode"], PRECHARGE] == 0  # activates start on rising edges
+    return min(min(control["column_wake"] | 1, row_wake), control["refresh_at"])
 
 
 @inlined_kernel
@@ -116,8 +118,8 @@ def _column(channel, now):
     control["column_wake"] = now + 2
     if control["refreshes_waiting"]:
         control["row_wake"] = min(control["row_wake"], now + 1)
-    elif queues.lists[control["mode"], bank]["miss"] != NONE:
-        control["row_wake"] = min(control["row_wake"], timing.at[PRE, bank])
+    elif queues.lists[bank, control["mode"]]["miss"] != NONE:
+        control["row_wake"] = min(control["row_wake"], constraints.ready_at(timing, PRE, bank))
 
 
 @inlined_kernel
@@ -134,7 +136,7 @@ def _row(channel, now):
         state.issue(channel, ACT, bank, row, now)
         store.activate(queues, slot)
         control["resized"] = 1
-        ready = timing.at[scheduler.column_command(entry["kind"]), bank]
+        ready = constraints.ready_at(timing, scheduler.column_command(entry["kind"]), bank)
         control["column_wake"] = min(control["column_wake"], ready)
         control["row_wake"] = timing.bus_at[ROW_BUS]
         if _is_done_with(control, queues.queues):

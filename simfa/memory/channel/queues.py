@@ -24,17 +24,17 @@ ENTRY = np.dtype(
         ("order", np.int64),  # its place in the stream: the age that the scheduler compares
         ("arrived", np.int64),
         ("block", np.int64),  # the access-sized block it moves
-        ("row", np.int64),
-        ("bank", np.int64),
-        ("request", np.int64),
-        ("kind", np.int64),  # READS or WRITES
-        ("next", np.int64),
-        ("previous", np.int64),
+        ("row", np.int32),
+        ("request", np.int32),
+        ("bank", np.int16),
+        ("kind", np.int16),  # READS or WRITES
+        ("next", np.int16),
+        ("previous", np.int16),
     ]
 )
-LIST = np.dtype([("head", np.int64), ("tail", np.int64), ("hit", np.int64), ("miss", np.int64)])
+LIST = np.dtype([("head", np.int16), ("tail", np.int16), ("hit", np.int16), ("miss", np.int16)])
 QUEUE = np.dtype([("capacity", np.int64), ("entries", np.int64)])
-ACTIVE = np.dtype([("slot", np.int64), ("bank", np.int64), ("kind", np.int64), ("arrived", np.int64)])
+ACTIVE = np.dtype([("arrived", np.int64), ("slot", np.int16), ("bank", np.int16), ("kind", np.int32)])
 COUNTS = np.dtype([("active", np.int64), ("free", np.int64)])
 
 
@@ -44,9 +44,10 @@ class Queues(NamedTuple):
     entries: np.ndarray
     free: np.ndarray
     queues: np.ndarray
-    lists: np.ndarray  # [queue, bank]
-    keys: np.ndarray  # [queue, offer, bank]: order and bank of the entry, or FAR
-    offers: np.ndarray  # [queue, offer]: how many banks have a key
+    lists: np.ndarray  # [bank, queue]
+    keys: np.ndarray  # [queue, offer, place]: order and bank of the entries offered, in any order
+    offers: np.ndarray  # [queue, offer]: how many keys
+    places: np.ndarray  # [bank, queue, offer]: where the bank's key stands, or NONE
     active: np.ndarray  # in order of activation
     active_in_bank: np.ndarray
     counts: np.ndarray  # one COUNTS record
@@ -55,7 +56,7 @@ class Queues(NamedTuple):
 def make_queues(reads: int, writes: int, banks: int) -> Queues:
     """Empty queues of `reads` and `writes` entries; at most one entry per bank is active."""
     total = reads + writes + banks
-    lists = np.zeros((2, banks), LIST)
+    lists = np.zeros((banks, 2), LIST)
     for name in LIST.names or ():
         lists[name] = NONE
     queues = np.zeros(2, QUEUE)
@@ -64,13 +65,14 @@ def make_queues(reads: int, writes: int, banks: int) -> Queues:
     counts["free"] = total
     return Queues(
         entries=np.zeros(total, ENTRY),
-        free=np.arange(total)[::-1].copy(),
+        free=np.arange(total, dtype=np.int16)[::-1].copy(),
         queues=queues,
         lists=lists,
         keys=np.full((2, 3, banks), FAR),
         offers=np.zeros((2, 3), np.int64),
+        places=np.full((banks, 2, 3), NONE, np.int16),
         active=np.zeros(banks, ACTIVE),
-        active_in_bank=np.zeros(banks, np.int64),
+        active_in_bank=np.zeros(banks, np.int8),
         counts=counts,
     )
 
@@ -91,7 +93,7 @@ def is_empty(queues):
 @inlined_kernel
 def holds_write(queues, bank, block):
     """Whether a write of this block waits in the write queue."""
-    slot = queues.lists[WRITES, bank]["head"]
+    slot = queues.lists[bank, WRITES]["head"]
     while slot != NONE:
         if queues.entries[slot]["block"] == block:
             return True
@@ -102,7 +104,7 @@ def holds_write(queues, bank, block):
 @inlined_kernel
 def offered(queues, kind, offer, key):
     """The slot of the entry behind a key."""
-    chain = queues.lists[kind, key & ((1 << BANK_BITS) - 1)]
+    chain = queues.lists[key & ((1 << BANK_BITS) - 1), kind]
     return chain["hit"] if offer == HIT else chain["miss"]
 
 
@@ -115,7 +117,7 @@ def push(queues, kind, bank, row, block, request, order, now, open_row):
     entry = queues.entries[slot]
     entry["order"], entry["arrived"], entry["block"] = order, now, block
     entry["row"], entry["bank"], entry["request"], entry["kind"] = row, bank, request, kind
-    chain = queues.lists[kind, bank]
+    chain = queues.lists[bank, kind]
     entry["next"], entry["previous"] = NONE, chain["tail"]
     if chain["tail"] == NONE:
         chain["head"] = slot
@@ -135,7 +137,7 @@ def push(queues, kind, bank, row, block, request, order, now, open_row):
 @inlined_kernel
 def _unlink(queues, kind, bank, slot):
     """Take an entry out of its bank's list and queue."""
-    chain = queues.lists[kind, bank]
+    chain = queues.lists[bank, kind]
     after, before = queues.entries[slot]["next"], queues.entries[slot]["previous"]
     if before == NONE:
         chain["head"] = after
@@ -157,7 +159,7 @@ def take_hit(queues, slot):
     following = entry["next"]
     while following != NONE and queues.entries[following]["row"] != row:
         following = queues.entries[following]["next"]
-    queues.lists[kind, bank]["hit"] = following
+    queues.lists[bank, kind]["hit"] = following
     _offer(queues, kind, bank, row)
     _release(queues, slot)
 
@@ -202,7 +204,7 @@ def _release(queues, slot):
 def reclassify(queues, bank, open_row):
     """Find both queues' oldest hit and miss of a bank again, after its open row changed."""
     for kind in range(2):
-        chain = queues.lists[kind, bank]
+        chain = queues.lists[bank, kind]
         hit, miss = NONE, NONE
         slot = chain["head"]
         while slot != NONE and (hit == NONE or miss == NONE):
@@ -222,7 +224,7 @@ def _offer(queues, kind, bank, open_row):
 
     No precharge while an active entry waits for the open row, or a row hit that came no later than the miss.
     """
-    chain = queues.lists[kind, bank]
+    chain = queues.lists[bank, kind]
     hit, miss = chain["hit"], chain["miss"]
     activated, precharged = NONE, NONE
     if open_row == CLOSED:
@@ -242,8 +244,20 @@ def _is_older(queues, hit, miss):
 
 @inlined_kernel
 def _set_key(queues, kind, offer, bank, slot):
-    key = FAR if slot == NONE else queues.entries[slot]["order"] << BANK_BITS | bank
-    before = queues.keys[kind, offer, bank]
-    if (before == FAR) != (key == FAR):
-        queues.offers[kind, offer] += 1 if before == FAR else -1
-    queues.keys[kind, offer, bank] = key
+    places = queues.places[bank, kind]
+    place = places[offer]
+    if place == NONE and slot == NONE:
+        return
+    keys = queues.keys[kind, offer]
+    if slot != NONE:
+        if place == NONE:
+            place = queues.offers[kind, offer]
+            queues.offers[kind, offer] = place + 1
+            places[offer] = place
+        keys[place] = queues.entries[slot]["order"] << BANK_BITS | bank
+        return
+    count = queues.offers[kind, offer] - 1
+    queues.offers[kind, offer] = count
+    keys[place] = keys[count]
+    queues.places[keys[count] & ((1 << BANK_BITS) - 1), kind, offer] = place
+    places[offer] = NONE

@@ -7,7 +7,8 @@ pick also says the earliest tick at which an offer that is not ready yet will be
 
 from simfa.engine.jit import inlined_kernel
 from simfa.memory.channel.commands import ACT, PRE, RD, ROW_BUS
-from simfa.memory.channel.queues import ACTIVATE, FAR, HIT, NONE, PRECHARGE, offered
+from simfa.memory.channel.queues import ACTIVATE, BANK_BITS, FAR, HIT, NONE, PRECHARGE, offered
+from simfa.memory.channel.timing import ready_at
 
 
 @inlined_kernel
@@ -22,7 +23,7 @@ def pick_active(timing, queues, now):
     best, best_arrived, wake = NONE, FAR, FAR
     for place in range(queues.counts[0]["active"]):
         entry = queues.active[place]
-        ready = timing.at[column_command(entry["kind"]), entry["bank"]]
+        ready = ready_at(timing, column_command(entry["kind"]), entry["bank"])
         if ready > now:
             wake = min(wake, ready)
         elif entry["arrived"] < best_arrived:
@@ -33,15 +34,15 @@ def pick_active(timing, queues, now):
 @inlined_kernel
 def pick_hit(timing, queues, kind, now):
     """(slot of the row hit to serve or NONE, earliest tick of one that is not ready)."""
-    key, wake = _oldest(queues, kind, HIT, timing.at[column_command(kind)], now)
+    key, wake = _oldest(timing, queues, kind, HIT, column_command(kind), now)
     return (NONE if key == FAR else offered(queues, kind, HIT, key)), wake
 
 
 @inlined_kernel
 def pick_row(timing, queues, kind, now):
     """(slot of the entry whose bank gets ACT or PRE, or NONE; earliest tick of one that is not ready)."""
-    best, wake = _oldest(queues, kind, PRECHARGE, timing.at[PRE], now)
-    key, later = _oldest(queues, kind, ACTIVATE, timing.at[ACT], now)
+    best, wake = _oldest(timing, queues, kind, PRECHARGE, PRE, now)
+    key, later = _oldest(timing, queues, kind, ACTIVATE, ACT, now)
     wake = min(wake, later | 1)  # an activate starts on a rising edge
     if now & 1:
         best = min(best, key)
@@ -52,14 +53,14 @@ def pick_row(timing, queues, kind, now):
 
 
 @inlined_kernel
-def _oldest(queues, kind, offer, at, now):
+def _oldest(timing, queues, kind, offer, command, now):
     """(smallest key of a bank that is ready or FAR, earliest tick of a bank with a key that is not ready)."""
     best, wake = FAR, FAR
-    if queues.offers[kind, offer] == 0:
-        return best, wake
     keys = queues.keys[kind, offer]
-    for bank in range(keys.shape[0]):
-        key, ready = keys[bank], at[bank]
-        best = min(best, key if ready <= now else FAR)
-        wake = min(wake, ready if (ready > now) & (key < FAR) else FAR)
+    for place in range(queues.offers[kind, offer]):
+        ready = ready_at(timing, command, keys[place] & ((1 << BANK_BITS) - 1))
+        if ready > now:
+            wake = min(wake, ready)
+        else:
+            best = min(best, keys[place])
     return best, wake

@@ -1,8 +1,9 @@
 """When each command may issue next: the timing state of one channel's banks, pseudo-channels and buses.
 
-`at[command, bank]` is the earliest tick of a bank's command. A command that issues raises the entries of all banks
-that it concerns: banks are numbered pseudo-channel by pseudo-channel, SID by SID, group by group, so that each of
-those is a range.
+The earliest tick of a bank's command is the latest of what its bank, its group and its SID (of a pseudo-channel)
+are held back to, `ready_at`. A command that issues raises these bounds for its own bank, group and SID and for the
+other SIDs of its pseudo-channel: delays only fall with distance, except between SIDs, which share no bound. Banks
+are numbered pseudo-channel by pseudo-channel, SID by SID, group by group, so that each of those is a range.
 """
 
 from collections.abc import Mapping
@@ -27,13 +28,14 @@ from simfa.memory.channel.commands import (
 )
 
 CLOSED = -1
-NOWHERE, IN_BANK, IN_UNIT = range(3)
 NEVER = -(1 << 40)  # an activate before the first one
 
 UNIT = np.dtype(
     [
         ("first", np.int64),  # banks of the pseudo-channel: first up to end
         ("end", np.int64),
+        ("first_sid", np.int64),
+        ("end_sid", np.int64),
         ("open_banks", np.int64),
         ("prea_at", np.int64),
         ("refa_at", np.int64),
@@ -46,12 +48,14 @@ class Timing(NamedTuple):
     """Constants (delays, geometry) and state (`*at`: earliest tick; open rows; recent activates)."""
 
     delays: np.ndarray  # [relation, earlier, later]
-    reach: np.ndarray  # [earlier, later]: NOWHERE, IN_BANK or IN_UNIT
-    spread: np.ndarray  # [earlier, later, bank, other bank of the pseudo-channel]
     unit_of: np.ndarray  # [bank]
+    group_of: np.ndarray
+    sid_of: np.ndarray
     window: np.ndarray  # [activates, ticks]
     bus_ticks: np.ndarray  # [command]
-    at: np.ndarray  # [command, bank]
+    bank_at: np.ndarray  # [bank, command]
+    group_at: np.ndarray
+    sid_at: np.ndarray
     bus_at: np.ndarray  # [bus]
     open_row: np.ndarray
     units: np.ndarray  # pseudo-channels
@@ -62,33 +66,37 @@ def make_timing(clocks: Mapping[str, int], units: int, sids: int, groups: int, b
     """A channel with every bank closed; `groups` per SID, `banks` per group, `clocks` as `commands.PARAMETERS`."""
     size = sids * groups * banks
     state = np.zeros(units, UNIT)
-    state["first"] = np.arange(units) * size
-    state["end"] = state["first"] + size
+    for first, end, each in (("first", "end", size), ("first_sid", "end_sid", sids)):
+        state[first] = np.arange(units) * each
+        state[end] = state[first] + each
     window = np.array(commands.activate_window(clocks))
-    delays = commands.delays(clocks)
-    single = delays[:, :BANK_COMMANDS, :BANK_COMMANDS]
-    beyond = single[SAME_GROUP:].max(axis=0) > 0
+    bank = np.arange(units * size)
+
+    def bounds(count: int) -> np.ndarray:
+        return np.zeros((count, BANK_COMMANDS), np.int64)
+
     return Timing(
-        delays=delays,
-        reach=np.where(beyond, IN_UNIT, np.where(single[SAME_BANK] > 0, IN_BANK, NOWHERE)),
-        spread=_spread(delays, sids, groups, banks),
-        unit_of=np.arange(units * size) // size,
+        delays=commands.delays(clocks),
+        unit_of=(bank // size).astype(np.int16),
+        group_of=(bank // banks).astype(np.int16),
+        sid_of=(bank // (groups * banks)).astype(np.int16),
         window=window,
         bus_ticks=np.array([command.bus_ticks for command in commands.COMMANDS]),
-        at=np.zeros((BANK_COMMANDS, units * size), np.int64),
+        bank_at=bounds(units * size),
+        group_at=bounds(units * sids * groups),
+        sid_at=bounds(units * sids),
         bus_at=np.zeros(2, np.int64),
-        open_row=np.full(units * size, CLOSED),
+        open_row=np.full(units * size, CLOSED, np.int32),
         units=state,
         recent=np.full((units, window[0]), NEVER),
     )
 
 
-def _spread(delays: np.ndarray, sids: int, groups: int, banks: int) -> np.ndarray:
-    """The delays between two banks of a pseudo-channel, as [earlier, later, bank, other bank]."""
-    bank = np.arange(sids * groups * banks)
-    same = [bank[:, None] // size == bank[None, :] // size for size in (1, banks, groups * banks)]
-    relation = np.select(same, (SAME_BANK, SAME_GROUP, SAME_SID), OTHER_SID)
-    return np.moveaxis(delays[relation], (0, 1), (2, 3))[:BANK_COMMANDS, :BANK_COMMANDS].copy()
+@inlined_kernel
+def ready_at(timing, command, bank):
+    """The earliest tick of a bank's command, the bus aside."""
+    near = max(timing.bank_at[bank, command], timing.group_at[timing.group_of[bank], command])
+    return max(near, timing.sid_at[timing.sid_of[bank], command])
 
 
 @inlined_kernel
@@ -96,8 +104,7 @@ def issue(timing, command, bank, row, now):
     """A command to one bank at tick `now`: what it delays, and the row it opens or closes."""
     number = timing.unit_of[bank]
     unit = timing.units[number]
-    for later in range(BANK_COMMANDS):
-        _delay(timing, command, later, bank, unit["first"], now)
+    _delay(timing, command, bank, unit, now)
     _delay_all_bank_commands(timing, unit, command, now)
     if command == ACT:
         _activated(timing, number, now)
@@ -111,22 +118,19 @@ def issue(timing, command, bank, row, now):
 
 
 @inlined_kernel
-def _delay(timing, command, later, bank, first, now):
-    """Hold back one later command: in the bank alone, or in every bank of its pseudo-channel by its relation."""
-    reach = timing.reach[command, later]
-    if reach == IN_BANK:
-        timing.at[later, bank] = max(timing.at[later, bank], now + timing.delays[SAME_BANK, command, later])
-    elif reach == IN_UNIT:
-        delays = timing.spread[command, later, bank - first]
-        at = timing.at[later, first : first + delays.shape[0]]
-        for other in range(delays.shape[0]):
-            at[other] = max(at[other], now + delays[other])
+def _delay(timing, command, bank, unit, now):
+    """Hold back later commands of the bank, of its group, of its SID, and of the other SIDs."""
+    own = timing.sid_of[bank]
+    _raise(timing.bank_at[bank], timing.delays[SAME_BANK, command], now)
+    _raise(timing.group_at[timing.group_of[bank]], timing.delays[SAME_GROUP, command], now)
+    for sid in range(unit["first_sid"], unit["end_sid"]):
+        _raise(timing.sid_at[sid], timing.delays[SAME_SID if sid == own else OTHER_SID, command], now)
 
 
 @inlined_kernel
-def _raise(at, bound):
-    for bank in range(at.shape[0]):
-        at[bank] = max(at[bank], bound)
+def _raise(at, delays, now):
+    for later in range(BANK_COMMANDS):
+        at[later] = max(at[later], now + delays[later])
 
 
 @inlined_kernel
@@ -145,16 +149,16 @@ def _activated(timing, number, now):
     if unit["latest"] == timing.window[0]:
         unit["latest"] = 0
     bound = timing.recent[number, unit["latest"]] + timing.window[1]
-    _raise(timing.at[ACT, unit["first"] : unit["end"]], bound)
+    for sid in range(unit["first_sid"], unit["end_sid"]):
+        timing.sid_at[sid, ACT] = max(timing.sid_at[sid, ACT], bound)
 
 
 @inlined_kernel
 def issue_all(timing, command, number, now):
     """PREA or REFA to a whole pseudo-channel at tick `now`."""
     unit = timing.units[number]
-    for later in range(BANK_COMMANDS):
-        bound = now + timing.delays[OTHER_SID, command, later]
-        _raise(timing.at[later, unit["first"] : unit["end"]], bound)
+    for sid in range(unit["first_sid"], unit["end_sid"]):
+        _raise(timing.sid_at[sid], timing.delays[OTHER_SID, command], now)
     _delay_all_bank_commands(timing, unit, command, now)
     if command == PREA:
         unit["open_banks"] = 0
