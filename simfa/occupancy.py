@@ -12,6 +12,7 @@ import numpy as np
 from simfa.columns import Columns
 from simfa.engine import gauges
 from simfa.engine.machine import Machine
+from simfa.memory.bounded.state import Bounded
 
 
 class Gauge(NamedTuple):
@@ -21,6 +22,7 @@ class Gauge(NamedTuple):
     title: str
     unit: str
     of_sm: bool
+    bounded: bool = False  # only where the memory has queues
 
 
 GAUGES = {
@@ -31,6 +33,8 @@ GAUGES = {
     gauges.WGMMA_BUFFER: Gauge("wgmma_entries", "WGMMA issue buffer, per SM", "entries", False),
     gauges.L2_BACKLOG: Gauge("l2_backlog_cycles", "L2 slice backlog", "cycles", False),
     gauges.DRAM_BACKLOG: Gauge("dram_backlog_cycles", "DRAM channel backlog", "cycles", False),
+    gauges.L2_QUEUED: Gauge("l2_queue_entries", "L2 request queue, per slice", "entries", False, True),
+    gauges.L2_MSHRS: Gauge("l2_mshr_entries", "L2 MSHRs in use, per slice", "entries", False, True),
 }
 
 
@@ -48,6 +52,8 @@ def columns(meters: gauges.Gauges | None, machine: Machine) -> Columns:
     means, peaks = meters.mean[:count] / divisor, meters.peak[:count]
     table: Columns = {"start_cycle": starts, "end_cycle": ends}
     for index, gauge in GAUGES.items():
+        if gauge.bounded and not isinstance(machine.memory, Bounded):
+            continue
         table[gauge.column] = means[:, index].astype(np.float32)
         table[f"{gauge.column}_max"] = peaks[:, index].astype(np.float32)
     return table

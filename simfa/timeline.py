@@ -183,7 +183,7 @@ def _complete(item: dict[str, Any], track: int, us: float) -> dict[str, Any]:
 def _counters(occupancy: Columns, us: float) -> Iterator[dict[str, Any]]:
     """A counter per gauge: its mean level, at the start of each bucket where it changes; zero at the end."""
     starts = [*occupancy["start_cycle"].tolist(), int(occupancy["end_cycle"][-1])]
-    for gauge in GAUGES.values():
+    for gauge in (gauge for gauge in GAUGES.values() if gauge.column in occupancy):
         before = None
         for start, level in zip(starts, [*occupancy[gauge.column].tolist(), 0.0], strict=True):
             if level != before:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simfa.engine.jit import kernel
+from simfa.memory import access
 from simfa.memory.dram import TICKS
 
 BUCKETS = 4096
@@ -27,8 +28,10 @@ SAMPLES_PER_BUCKET = 16  # from then on the stride grows instead
     WGMMA_BUFFER,
     L2_BACKLOG,
     DRAM_BACKLOG,
-) = range(7)
-COUNT = 7
+    L2_QUEUED,
+    L2_MSHRS,
+) = range(9)
+COUNT = 9
 
 HEADER = np.dtype(
     [
@@ -73,7 +76,7 @@ def catch_up(gauges, machine):
 def sample(gauges, machine, at):
     """Add every level at cycle `at` to the bucket being filled."""
     sm = gauges.header[0]["sm"]
-    engines, sms, cache = machine.engines.engines, machine.state.sms, machine.memory.cache
+    engines, sms, cache = machine.engines.engines, machine.state.sms, access.cache_of(machine.memory)
     _one(gauges, SM_TMA_LINES, engines[sm]["inflight"])
     _one(gauges, SM_TMA_OPERATIONS, engines[sm]["next"] - engines[sm]["oldest"])
     _one(gauges, SM_WGMMA_BUFFER, sms[sm]["buffer"])
@@ -81,6 +84,15 @@ def sample(gauges, machine, at):
     _all(gauges, WGMMA_BUFFER, sms["buffer"])
     _ahead(gauges, L2_BACKLOG, cache.slices["free_ticks"], at)
     _ahead(gauges, DRAM_BACKLOG, cache.channels["free_ticks"], at)
+    _slices(gauges, machine.memory, cache.slices.shape[0])
+
+
+@kernel
+def _slices(gauges, memory, slices):
+    """Entries of the slices' request queues and MSHRs, where there are queues."""
+    for index in range(slices):
+        _add(gauges, L2_QUEUED, access.queued(memory, index) / slices, access.queued(memory, index))
+        _add(gauges, L2_MSHRS, access.fetching(memory, index) / slices, access.fetching(memory, index))
 
 
 @kernel

@@ -48,6 +48,21 @@ def handle(memory, queue, kind, argument, now):
     )
 
 
+def cache_of(memory):
+    """Tags, slices and DRAM channels."""
+    return memory.cache
+
+
+def queued(memory, index):
+    """Requests in the request queue of a slice and before it; reservations have no queue."""
+    return memory.hierarchy.cache.slices[index]["queued"] if isinstance(memory, Bounded) else 0
+
+
+def fetching(memory, index):
+    """MSHRs of a slice in use; under reservations they retire when next looked at, so their number says nothing."""
+    return memory.hierarchy.cache.slices[index]["mshr_count"] if isinstance(memory, Bounded) else 0
+
+
 def background(memory):
     """Pending events that no SM waits for: DRAM channels that have writes left."""
     return memory.hierarchy.totals[0]["steps"] if isinstance(memory, Bounded) else 0
@@ -83,6 +98,25 @@ def _handle(memory, queue, kind, argument, now):
             memory.hierarchy, memory.commands, queue, kind, argument, now
         ),
         lambda memory, queue, kind, argument, now: -1,
+    )
+
+
+@overload(cache_of, jit_options=_INLINED)
+def _cache_of(memory):
+    return _body(memory, lambda memory: memory.hierarchy.cache, lambda memory: memory.cache)
+
+
+@overload(queued, jit_options=_INLINED)
+def _queued(memory, index):
+    return _body(
+        memory, lambda memory, index: memory.hierarchy.cache.slices[index]["queued"], lambda memory, index: 0
+    )
+
+
+@overload(fetching, jit_options=_INLINED)
+def _fetching(memory, index):
+    return _body(
+        memory, lambda memory, index: memory.hierarchy.cache.slices[index]["mshr_count"], lambda memory, index: 0
     )
 
 

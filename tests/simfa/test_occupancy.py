@@ -54,7 +54,7 @@ def test_bucket_means_are_those_of_a_count_at_every_cycle() -> None:
     _, table = observed(BUSY, sm=1, **options)
     expected = counted_cycle_by_cycle(BUSY, 1, **options)
     assert len(expected) > 1000
-    for index, gauge in occupancy.GAUGES.items():
+    for index, gauge in plain_gauges().items():
         levels = expected[:, index]
         assert levels.max() > 0, gauge.title
         for start, end, mean in zip(table["start_cycle"], table["end_cycle"], table[gauge.column], strict=True):
@@ -82,7 +82,7 @@ def test_levels_stay_within_the_sizes_of_their_queues() -> None:
     table = run.seen.occupancy
     assert table["sm_tma_lines_max"].max() == table["tma_lines_max"].max() == 64
     assert table["sm_wgmma_entries_max"].max() <= table["wgmma_entries_max"].max() <= 16
-    for gauge in occupancy.GAUGES.values():
+    for gauge in plain_gauges().values():
         assert (table[gauge.column] <= table[f"{gauge.column}_max"] + 1e-6).all()
         assert (table[gauge.column] >= 0).all()
 
@@ -127,10 +127,22 @@ def test_a_deadlock_is_reported_from_an_observed_run_too() -> None:
         simulate._finish(built, None, None, gauges.make_gauges(0))
 
 
+def plain_gauges() -> dict[int, occupancy.Gauge]:
+    """The gauges of a machine without queues in its memory."""
+    return {index: gauge for index, gauge in occupancy.GAUGES.items() if not gauge.bounded}
+
+
+def test_bounded_queues_are_sampled_too() -> None:
+    todo = experiment("--llm llama3-8b --seq 512 --set l2_timing.queues=bounded")
+    table = simulate.run(todo, timeline_sm=0).seen.occupancy
+    assert table["l2_queue_entries_max"].max() > 0
+    assert 0 < table["l2_mshr_entries_max"].max() <= todo.gpu.l2_timing.mshr_entries
+
+
 def means_of_a_small_run() -> list[float]:
     """Every gauge's sum of means, for the comparison below."""
     _, table = observed(BUSY, ctas=2)
-    return [float(table[gauge.column].sum()) for gauge in occupancy.GAUGES.values()]
+    return [float(table[gauge.column].sum()) for gauge in plain_gauges().values()]
 
 
 def test_pure_python_sees_the_same_levels() -> None:
