@@ -8,6 +8,7 @@ from the SMs, which is what `srcunit_tex` counts on hardware.
 from typing import Any
 
 from presets.experiment import Experiment
+from simfa import tiles
 from simfa.engine.machine import Machine
 
 SECTOR_BYTES = 32
@@ -19,7 +20,7 @@ def metrics(experiment: Experiment, machine: Machine) -> dict[str, Any]:
     cycles = int(machine.queue.header[0]["now"])
     clock_hz = experiment.gpu.sm.clock_hz
     return {
-        "gpu__time_duration.sum": cycles / clock_hz * 1e9,
+        "gpu__time_duration.sum": (cycles / clock_hz + (experiment.gpu.launch.overhead_s or 0.0)) * 1e9,
         "sm__cycles_elapsed.max": cycles,
         "sm__cycles_elapsed.avg.per_second": clock_hz,
         **_dram(experiment, machine),
@@ -27,7 +28,9 @@ def metrics(experiment: Experiment, machine: Machine) -> dict[str, Any]:
         "l1tex__m_xbar2l1tex_read_bytes.sum": _lines(machine, "load_lines") * experiment.gpu.l2.line_bytes,
         "l1tex__m_l1tex2xbar_write_bytes.sum": _lines(machine, "store_lines") * experiment.gpu.l2.line_bytes,
         "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed": _tensor_pct(experiment, machine, cycles),
-        "launch__grid_size": len(machine.grid.ctas),
+        "launch__grid_size": min(len(machine.grid.ctas), len(machine.grid.running))
+        if tiles.is_persistent(experiment.kernel)
+        else len(machine.grid.ctas),
         "launch__block_size": int(machine.state.config[0]["roles"]) * WARPGROUP_THREADS,
     }
 
