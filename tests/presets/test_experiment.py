@@ -86,5 +86,6 @@ def test_an_experiment_never_changes() -> None:
 def test_words() -> None:
     case = experiment("llama3-70b", seq_q=512, tensor_parallel=2)
     assert case.words() == (
-        "Llama 3 70B, 512 x 4,096 tokens, batch 1, FP16, tensor parallel 2, NVIDIA H800 SXM5, FlashAttention-3"
+        "Llama 3 70B, 512 x 4,096 tokens, batch 1, FP16, tensor parallel 2, NVIDIA H800 SXM5, FlashAttention-3, "
+        "paper parameters"
     )

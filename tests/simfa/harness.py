@@ -17,7 +17,7 @@ from presets.dram_specs import DramChannelSpec
 from simfa import dram_channel, simulate, stats
 from simfa.engine import dispatch, events, loop, machine, probe, threads, tma
 from simfa.engine.opcodes import RANKS
-from simfa.isa import Program
+from simfa.isa import BY_NAME, Program
 from simfa.memory import coalescer, hashing, l2, path, remote_copy
 from simfa.memory.bounded import commands
 from simfa.memory.bounded.state import COMMANDS, IN_ORDER, LIMITS, NONE, Bounded, event_capacity, make_bounded
@@ -62,6 +62,11 @@ class Tiny:
     remote_copy_probability: float = 0.0
     remote_copy_way_share: float = 1.0
     sms_per_coalescer: int = 1
+    operand_share: float = 0.0  # of the operand pipe that a WGMMA takes
+    costs: tuple[tuple[str, int], ...] = ()  # cycles after an instruction, by name
+    gemm_gap: int = 0
+    wgmma_tail: int = 0
+    schedule: str = "one_tile"
     deduplicate: bool = True
     request_shift: int = -1
     descriptors: int = 0
@@ -168,10 +173,11 @@ def build(
     ctas: int = 1,
     bases: Any = None,
     limits: Any = None,
+    turns: Sequence[int] | None = None,
 ) -> machine.Machine:
     """A machine at cycle 0: every CTA runs `roles`, Programs, or a list of Programs for each rank of a cluster.
 
-    `bases` (bytes) and row `limits` of Boxes are by CTA and map.
+    `bases` (bytes) and row `limits` of Boxes are by CTA and map, `turns` of loop 0 by CTA.
     """
     tensors = [box if isinstance(box, TensorMap) else tensor_of(box) for box in maps]
     by_rank = [roles] * gpu.cluster if isinstance(roles[0], Program) else roles
@@ -212,10 +218,14 @@ def build(
         code.sources,
         slots,
         gpu.remote_cycles,
+        gpu.schedule,
+        None if turns is None else np.array([[first, 0] for first in turns], np.int32),
     )
+    costs = {BY_NAME[name].opcode: cycles for name, cycles in gpu.costs}
+    core = (gpu.scheduler, gpu.issue_width, costs, gpu.gemm_gap, gpu.wgmma_tail, gpu.operand_share)
     return machine.Machine(
         grid,
-        threads.make_threads(gpu.sms, gpu.slots_per_sm, count, gpu.scheduler, gpu.issue_width),
+        threads.make_threads(gpu.sms, gpu.slots_per_sm, count, *core),
         tma.make_tma(gpu.sms, engine, *tensor_map.encode(tuple(tensors)), code.starts, code.fills),
         memory(gpu),
         events.make_queue(capacity),

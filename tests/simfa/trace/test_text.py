@@ -50,7 +50,8 @@ def maps(draw: Any, index: int) -> TensorMap:
 @st.composite
 def programs(draw: Any, tensors: list[TensorMap]) -> Program:
     program = Program()
-    for spec in draw(st.lists(st.sampled_from(INSTRUCTIONS[1:]), max_size=12)):
+    plain = [spec for spec in INSTRUCTIONS[1:] if spec.opcode not in op.CONTROL]
+    for spec in draw(st.lists(st.sampled_from(plain), max_size=12)):
         values = {o.name: draw(value_of(o)) for o in spec.operands if o.kind not in ("map", "coordinates")}
         if spec.opcode in op.TENSOR_REQUESTS:
             values["map"] = draw(st.integers(0, len(tensors) - 1))
@@ -99,7 +100,52 @@ def test_noise_is_answered_with_a_place(noise: str) -> None:
 def test_every_instruction_of_table_3_has_one_row() -> None:
     names = ("DEF_TMAP TMA_TENSOR MB_WAIT ACQUIRE_STAGE RELEASE_STAGE TMA_STORE TMA_COMMIT TMA_WAIT WGMMA "
              "WGMMA_COMMIT WGMMA_WAIT BAR_ARRIVE BAR_WAIT BUBBLES TMA_BULK TMA_BULK_STORE").split()  # fmt: skip
-    assert sorted(spec.name for spec in INSTRUCTIONS) == sorted(names)
+    beyond = ["PHASE", "LOOP", "END_LOOP"]  # of this simulator: shared pipes, and programs of any length
+    assert sorted(spec.name for spec in INSTRUCTIONS) == sorted([*names, *beyond])
+
+
+LOOPED = """
+TRACE 1
+DEF_TMAP X 3 [64,1000,8] [128,0] [64,16,1] 2
+PROGRAM p
+BUBBLES 4
+LOOP 0 5
+ACQUIRE_STAGE 1 stages=2 counter=0
+TMA_TENSOR 0 [0,0,0] X 1 stages=2 counter=0 advance=1 step=1
+PHASE 10 5 10 0 tag=3
+END_LOOP 0
+PROGRAM c
+LOOP_START
+CTA p c
+""".lstrip().replace("LOOP_START", "\n".join(["BUBBLES 1", "LOOP 1 5", "MB_WAIT 1 stages=2 counter=1",
+    "RELEASE_STAGE 1 stages=2 counter=1 advance=1", "END_LOOP 1"]))  # fmt: skip
+
+
+def test_a_program_with_loops_and_rings_reads_back_equal_and_runs() -> None:
+    trace = text.parse(LOOPED)
+    assert text.parse(writer.write(trace)) == trace
+    record, _ = simulate.run_trace(trace, H800)
+    assert record["l2_bytes"] == 5 * 16 * 128
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ("LOOP 0 2\nBUBBLES 1\nEND_LOOP 0", "f:3:1: a program does not begin with LOOP"),
+        ("BUBBLES 1\nLOOP 0 2\nBUBBLES 1", "f:5:1: LOOP 0 has no END_LOOP"),
+        ("BUBBLES 1\nEND_LOOP 0", "f:4:1: END_LOOP 0 closes no open loop of that number"),
+        ("BUBBLES 1\nLOOP 0 2\nEND_LOOP 0", "f:5:1: a loop without an instruction"),
+        ("BUBBLES 1\nLOOP 0 2\nLOOP 0 2\nBUBBLES 1\nEND_LOOP 0", "f:5:1: LOOP 0 inside itself"),
+        ("BUBBLES 1\nLOOP 0 2\nTMA_BULK 0 0 16 1\nEND_LOOP 0",
+         "f:5:1: in a program with loops a load stands right after an ACQUIRE_STAGE of its stage"),
+        ("MB_WAIT 31 stages=2", "f:3:1: a ring that ends at stage 32; the last stage is 31"),
+        ("BUBBLES 1\nLOOP 0 0", "f:4:8: expected count, a whole number from 1 to 1048576; got '0'"),
+    ],
+)  # fmt: skip
+def test_what_loops_and_rings_must_obey(written: str, message: str) -> None:
+    with pytest.raises(text.TraceError) as error:
+        text.parse(f"TRACE 1\nPROGRAM p\n{written}\nCTA p", "f")
+    assert str(error.value) == message
 
 
 BAD = [
@@ -110,7 +156,7 @@ BAD = [
     ("TRACE 1\nMB_WAIT 0", "f:2:1: MB_WAIT before the first PROGRAM statement"),
     ("TRACE 1\nPROGRAM p\n  MB_WAIT", "f:3:10: expected sid, a whole number from 0 to 31; got nothing"),
     ("TRACE 1\nPROGRAM p\n  MB_WAIT 32", "f:3:11: expected sid, a whole number from 0 to 31; got '32'"),
-    ("TRACE 1\nPROGRAM p\nMB_WAIT 0 1", "f:3:11: expected tag=; got '1'"),
+    ("TRACE 1\nPROGRAM p\nMB_WAIT 0 1", "f:3:11: expected tag=, stages=, counter=, advance=; got '1'"),
     ("TRACE 1\nPROGRAM p\nMB_WIAT 0", "f:3:1: expected a statement (LAUNCH, PROGRAM, CTA) or an instruction; got "
      "'MB_WIAT'. Did you mean MB_WAIT?"),
     ("TRACE 1\nPROGRAM p\nTMA_TENSOR 0 [0] X 0", "f:3:18: expected map, a tensor map declared by DEF_TMAP; got"),

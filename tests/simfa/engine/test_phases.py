@@ -1,0 +1,147 @@
+"""Phases on shared pipes, costs of instructions, loops and rings, persistent CTAs: by hand and by unrolling."""
+
+import heapq
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simfa.isa import Program
+from tests.simfa.harness import LINE, Box, leaks, program, run, tiny
+
+
+def phase(cycles: int, **pipes: int) -> Program:
+    return program(
+        f"PHASE cycles={cycles} " + " ".join(f"{k}={pipes.get(k, 0)}" for k in ("fp32", "mufu", "operands"))
+    )
+
+
+def test_a_phase_alone_takes_its_cycles() -> None:
+    assert run(tiny(), [phase(100, mufu=100)]).of("PHASE") == [(0, 100)]
+
+
+def test_two_phases_share_a_pipe_in_proportion() -> None:
+    # From 1 on both at half speed: the first has 99 left and ends at 199, the second then has 1 left, alone.
+    assert run(tiny(), [phase(100, mufu=100), phase(100, mufu=100)]).of("PHASE") == [(0, 199), (1, 200)]
+
+
+def test_phases_on_different_pipes_or_with_room_do_not_slow_each_other() -> None:
+    assert run(tiny(), [phase(100, mufu=100), phase(100, fp32=100)]).of("PHASE") == [(0, 100), (1, 101)]
+    assert run(tiny(), [phase(100, mufu=50), phase(100, mufu=50)]).of("PHASE") == [(0, 100), (1, 101)]
+
+
+def test_the_scarcest_pipe_sets_the_speed() -> None:
+    # FP32 is asked for twice, MUFU once: both at half speed, though the MUFU is free for the first.
+    done = run(tiny(), [phase(100, fp32=100, mufu=100), phase(100, fp32=100)])
+    assert done.of("PHASE") == [(0, 199), (1, 200)]
+
+
+def test_a_wgmma_under_way_takes_its_share_of_the_operands() -> None:
+    gpu = tiny(operand_share=0.5)
+    slow = run(gpu, [program("WGMMA cycles=1000"), phase(100, operands=100)])
+    assert slow.of("PHASE") == [(1, 201)]
+    # The WGMMA ends at 51: 50 cycles at half speed, then the other 75 alone.
+    assert run(gpu, [program("WGMMA cycles=51"), phase(100, operands=100)]).of("PHASE") == [(1, 126)]
+    # It begins at 40 while a phase runs: 40 done, 60 left at half speed.
+    late = run(gpu, [phase(100, operands=100), program("BUBBLES cycles=39", "WGMMA cycles=1000")])
+    assert late.of("PHASE") == [(0, 160)]
+    assert run(gpu, [program("WGMMA cycles=1000"), phase(100, mufu=100)]).of("PHASE") == [(1, 101)]
+
+
+def test_an_instruction_costs_its_thread_cycles_and_no_other() -> None:
+    done = run(tiny(costs=(("WGMMA", 17),)), [program("2 * WGMMA cycles=1"), program("3 * WGMMA_COMMIT")])
+    assert done.of("WGMMA") == [(0, 1), (17, 18)]
+    assert done.cycles == 34
+
+
+def test_the_tensor_core_idles_before_a_group_and_its_end_is_seen_later() -> None:
+    gpu = tiny(gemm_gap=45, wgmma_tail=65)
+    done = run(gpu, [program("2 * WGMMA cycles=88", "WGMMA_COMMIT", "WGMMA_WAIT count=0")])
+    assert done.of("WGMMA") == [(45, 133), (133, 221)]
+    assert done.cycles == 221 + 65
+
+
+def pipeline(turns: int, stages: int, step: int, bubble: int, looped: bool) -> list[Program]:
+    """A producer and a consumer of `turns` boxes through a ring, with loops or written out."""
+    if looped:
+        ring = f"sid=1 stages={stages} counter=0"
+        load = [f"ACQUIRE_STAGE {ring}", f"TMA_TENSOR map=0 at=0,0,0 {ring} advance=1 step={step}"]
+        use = [f"MB_WAIT {ring}", f"BUBBLES cycles={bubble}", f"RELEASE_STAGE {ring} advance=1"]
+        head, tail = ["BUBBLES cycles=1", f"LOOP bid=0 count={turns}"], ["END_LOOP bid=0", "WGMMA_COMMIT"]
+        return [program(*head, *load, *tail), program(*head, *use, *tail)]
+    producer, consumer = ["BUBBLES cycles=1"], ["BUBBLES cycles=1"]
+    for turn in range(turns):
+        sid = 1 + turn % stages
+        producer += [f"ACQUIRE_STAGE sid={sid}", f"TMA_TENSOR map=0 at=0,0,{turn * step} sid={sid}"]
+        consumer += [f"MB_WAIT sid={sid}", f"BUBBLES cycles={bubble}", f"RELEASE_STAGE sid={sid}"]
+    return [program(*producer, "WGMMA_COMMIT"), program(*consumer, "WGMMA_COMMIT")]
+
+
+@given(st.integers(1, 9), st.integers(1, 4), st.integers(-3, 3), st.integers(1, 900))
+@settings(max_examples=60, derandomize=True, deadline=None)
+def test_loops_and_rings_equal_what_they_unroll_to(turns: int, stages: int, step: int, bubble: int) -> None:
+    boxes: Any = [Box(LINE, LINE, 6)]
+    outcomes = [
+        run(tiny(), pipeline(turns, stages, step * LINE, bubble, looped), boxes, bases=[[64 * LINE]])
+        for looped in (True, False)
+    ]
+    assert outcomes[0].cycles == outcomes[1].cycles
+    assert outcomes[0].stalls == outcomes[1].stalls
+    assert outcomes[0].counted("misses") == outcomes[1].counted("misses")
+    assert leaks(outcomes[0].machine) == []
+
+
+TILE = program("BUBBLES cycles=3", "LOOP bid=0 count=0", "BUBBLES cycles=10", "END_LOOP bid=0", "BUBBLES cycles=2")
+
+
+def durations(turns: list[int]) -> list[int]:
+    """Cycles of each tile: a bubble of 3, `turns` of 10, one of 2, each issued at once."""
+    return [3 + 10 * count + 2 for count in turns]
+
+
+@given(st.lists(st.integers(0, 12), min_size=1, max_size=25), st.integers(1, 5))
+@settings(max_examples=60, derandomize=True, deadline=None)
+def test_a_dynamic_schedule_gives_the_next_tile_to_whoever_is_free(turns: list[int], sms: int) -> None:
+    done = run(tiny(sms=sms, schedule="dynamic"), [TILE], ctas=len(turns), turns=turns)
+    free = [0] * sms
+    expected = []
+    for cycles in durations(turns):
+        start = heapq.heappop(free)
+        expected.append((start, start + cycles))
+        heapq.heappush(free, start + cycles)
+    assert list(zip(done.starts, done.ends, strict=True)) == expected
+    assert leaks(done.machine) == []
+
+
+@given(st.lists(st.integers(0, 12), min_size=1, max_size=25), st.integers(1, 5))
+@settings(max_examples=60, derandomize=True, deadline=None)
+def test_a_static_schedule_deals_tiles_out_in_turn(turns: list[int], sms: int) -> None:
+    done = run(tiny(sms=sms, schedule="static"), [TILE], ctas=len(turns), turns=turns)
+    free = [0] * sms
+    for number, cycles in enumerate(durations(turns)):
+        slot = number % sms
+        assert (done.slots[number], done.starts[number]) == (slot, free[slot])
+        free[slot] += cycles
+        assert done.ends[number] == free[slot]
+
+
+@pytest.mark.parametrize("schedule", ["static", "dynamic"])
+def test_barriers_and_counters_go_on_from_tile_to_tile(schedule: str) -> None:
+    # Five tiles of 1 to 5 turns through one ring on one SM: stages go on where the last tile left them.
+    ring = "sid=1 stages=2 counter=0"
+    producer = program("BUBBLES cycles=1", "LOOP bid=0 count=0", f"ACQUIRE_STAGE {ring}",
+                       f"TMA_TENSOR map=0 at=0,0,0 {ring} advance=1 step={LINE}", "END_LOOP bid=0",
+                       "WGMMA_COMMIT")  # fmt: skip
+    consumer = program("BUBBLES cycles=1", "LOOP bid=0 count=0", f"MB_WAIT {ring}", "BUBBLES cycles=700",
+                       f"RELEASE_STAGE {ring} advance=1", "END_LOOP bid=0", "WGMMA_COMMIT")  # fmt: skip
+    turns = [1, 2, 3, 4, 5]
+    bases = [[1000 * LINE * tile] for tile in range(5)]
+    done = run(
+        tiny(schedule=schedule), [producer, consumer], [Box(LINE, LINE, 4)], ctas=5, turns=turns, bases=bases
+    )
+    assert done.counted("misses") == sum(turns) + 5 * 3  # each step moves a box of 4 lines by one line
+    assert leaks(done.machine) == []
+    busy = sum(end - start for start, end in done.of("BUBBLES", track=1))
+    assert busy == 700 * sum(turns) + 5
+    assert done.cycles < busy + 700  # loads of the next tile ran beside the last one's bubbles

@@ -1,0 +1,109 @@
+"""The official FlashAttention-3 kernel with calibrated parameters: tiles, bytes, and that every case runs."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from presets import loader, params
+from presets.errors import PresetError
+from presets.specs import GpuSpec
+from simfa import launch, simulate, tiles
+from simfa.engine import loop
+from tests.simfa.experiments import experiment
+from tests.simfa.harness import leaks
+
+SHAPE = "--gpu h100-sxm --heads-q 4 --heads-kv 2 --params calibrated"
+
+
+def options(head_dim: int, seq: int, seq_kv: int, causal: bool, dtype: str = "fp16") -> str:
+    mask = " --causal" if causal else ""
+    return f"{SHAPE} --head-dim {head_dim} --seq {seq} --seq-kv {seq_kv} --dtype {dtype}{mask}"
+
+
+@pytest.mark.parametrize(("seq", "seq_kv"), [(512, 512), (300, 700), (700, 300), (1, 129), (128, 1)])
+@pytest.mark.parametrize("head_dim", [64, 128, 256])
+def test_tiles_and_masks_are_those_of_the_mask_itself(seq: int, seq_kv: int, head_dim: int) -> None:
+    todo = experiment(options(head_dim, seq, seq_kv, causal=True))
+    rows, columns = np.arange(seq)[:, None], np.arange(seq_kv)[None, :]
+    visible = columns <= rows + seq_kv - seq
+    block = todo.kernel.tile
+    for number, (read, masked, turns) in enumerate(
+        zip(tiles.kv_tiles(todo), tiles.masked_tiles(todo), tiles.turns(todo), strict=True)
+    ):
+        part = visible[number * block.query_rows : (number + 1) * block.query_rows]
+        steps = [part[:, first : first + block.kv_rows] for first in range(0, seq_kv, block.kv_rows)]
+        assert read == sum(step.any() for step in steps)
+        partial = [step.any() and not (step.all() and step.shape[1] == block.kv_rows) for step in steps]
+        assert masked == sum(partial)  # the kernel masks a block that K/V do not fill, too
+        assert turns.sum() == max(read - 1, 0)
+
+
+def test_the_heaviest_tiles_of_a_section_go_first() -> None:
+    todo = experiment(options(128, 1024, 1024, causal=True) + " --set pipeline.section_bytes=524288 --batch 2")
+    batch, head, tile = tiles.heaviest_first(todo)  # K and V of one KV head: its two query heads are a section
+    assert sorted(zip(batch, head, tile, strict=True)) == list(itertools.product(range(2), range(4), range(8)))
+    assert tile[:16].tolist() == [n for n in reversed(range(8)) for _ in range(2)]
+    assert set(head[:16]) == {0, 1} and set(batch[:16]) == {0}
+
+
+@pytest.mark.parametrize("dtype", ["fp16", "fp8"])
+@pytest.mark.parametrize(("head_dim", "causal"), [*itertools.product((64, 128, 256), (False, True))])
+@pytest.mark.parametrize(("seq", "seq_kv"), [(512, 512), (333, 1000), (1000, 333), (1, 700)])
+def test_every_case_runs_to_its_end_and_moves_the_tiles_bytes(
+    head_dim: int, causal: bool, dtype: str, seq: int, seq_kv: int
+) -> None:
+    todo = experiment(options(head_dim, seq, seq_kv, causal, dtype))
+    machine = launch.build(todo, 0, -1)
+    loop.begin(machine)
+    simulate._finish(machine, None, None)
+    assert leaks(machine) == []
+    row_bytes = head_dim * todo.precision_bytes
+    read = np.minimum(tiles.kv_tiles(todo) * todo.kernel.tile.kv_rows, seq_kv)
+    with_steps = read > 0
+    queries = np.minimum(todo.kernel.tile.query_rows, seq - np.arange(len(read)) * todo.kernel.tile.query_rows)
+    expected = 4 * row_bytes * int((2 * read).sum() + (queries * with_steps).sum() + queries.sum())
+    delivered = int(machine.engines.engines["delivered_bytes"].sum())
+    stored = 4 * row_bytes * seq
+    assert delivered + stored == expected
+
+
+def test_multicast_requests_each_half_once() -> None:
+    base = options(128, 1024, 1024, causal=False)
+    shared = simulate.run(experiment(base)).result
+    whole = simulate.run(experiment(base + " --set pipeline.multicast=false")).result
+    tensor_bytes = 4 * 1024 * 128 * 2
+    assert whole.l2_bytes == 2 * tensor_bytes + 4 * 8 * 2 * 1024 * 128 * 2
+    assert shared.l2_bytes == 2 * tensor_bytes + 4 * 8 * 1024 * 128 * 2
+    assert shared.extra["tma_delivered_bytes"] == whole.extra["tma_delivered_bytes"]
+
+
+def test_the_measured_time_of_a_locked_h100_is_near() -> None:
+    # FlashGPU-Sim baselines: 71.712 us for 16 x 16 heads of 128 at 512 tokens, 1500 MHz, cold cache.
+    todo = experiment(
+        "--gpu h100-sxm --clock-mhz 1500 --heads-q 16 --head-dim 128 --batch 16 --seq 512 --params calibrated"
+    )
+    assert simulate.run(todo).result.latency_s == pytest.approx(71.712e-6, rel=0.06)
+
+
+def test_the_calibrated_set_keeps_where_values_come_from() -> None:
+    gpu = params.calibrated_gpu(loader.load(GpuSpec, "h800"))
+    assert gpu.tma is not None and gpu.tma.inflight_lines == 384
+    assert "FlashGPU-Sim" in gpu.provenance["tma.inflight_lines"].source
+    assert "Sim-FA paper" in gpu.provenance["tma.lines_per_cycle"].source
+    assert gpu.provenance["softmax.operand_factor"].label == "fitted"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "--gpu h100-sxm --heads-q 4 --head-dim 128 --seq 512 --dtype fp32 --params calibrated",
+            "no fp32; allowed",
+        ),
+        ("--gpu h100-sxm --heads-q 4 --head-dim 512 --seq 512 --params calibrated", "ends at 256, got 512"),
+    ],
+)
+def test_what_the_official_kernel_has_not_is_refused(text: str, message: str) -> None:
+    with pytest.raises(PresetError, match=message):
+        experiment(text)
