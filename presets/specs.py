@@ -188,6 +188,9 @@ class DramSpec(Section):
     channel_model: Literal["in-order", "commands"] | None = Field(
         default=None, description="commands: every DRAM command, with bounded queues only; absent: in-order"
     )
+    aperture: Literal["device", "sysmem"] | None = Field(
+        default=None, description="sysmem: memory shared with the CPU, without dram__ counters; absent: device"
+    )
     channel_preset: str | None = Field(default=None, description="timings of the command-level channel")
     mapping: str | None = Field(default=None, description="address mapping within it; absent: its preset's own")
     refresh: Literal["none", "all-bank"] | None = Field(default=None, description="absent: all-bank")
