@@ -149,6 +149,9 @@ class L2TimingSpec(Section):
     request_queue_entries: Count
     response_queue_entries: Count
     slice_hash: Literal["xor", "modulo"]
+    set_hash: Literal["rotated", "scattered"] | None = Field(
+        default=None, description="scattered: sets fill as if at random; absent: rotated, evenly"
+    )
     remote_copy_probability: Share = Field(description="that a far read leaves a near copy; 0 turns the proxy off")
     remote_copy_way_share: Share = Field(description="ways of a set that near copies may hold")
     queues: Literal["reservations", "bounded"] | None = Field(

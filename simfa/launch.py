@@ -331,5 +331,6 @@ def l2_config(gpu: GpuSpec, timing: L2TimingSpec, seed: int) -> np.ndarray:
         round(timing.remote_copy_probability * remote_copy.SCALE),
         int(timing.remote_copy_way_share * timing.ways),
         seed,
+        hashing.SET_HASHES.index(timing.set_hash or "rotated"),
     )
     return config
