@@ -57,7 +57,7 @@ def test_table_2_h800() -> None:
 def test_the_other_gpus() -> None:
     gb10, h100, pcie = (loader.load(GpuSpec, name) for name in ("gb10", "h100-sxm", "h800-pcie"))
     assert (gb10.sm.count, gb10.l2.bytes, gb10.l2.effective_bytes) == (48, 24 * 2**20, 24 * 2**20)
-    assert (gb10.tensor.instruction, gb10.default_kernel, gb10.tma) == ("mma.sync", "cutile-fa", None)
+    assert (gb10.tensor.instruction, gb10.default_kernel, gb10.dram.aperture) == ("mma.sync", "cutile-fa", "sysmem")
     assert (h100.sm.count, h100.tensor.instruction, h100.default_kernel) == (132, "wgmma", "fa3")
     assert (pcie.sm.count, pcie.sm.clock_hz, pcie.dram.bandwidth_bytes_per_s) == (114, 1755e6, 2.039e12)
 

@@ -96,9 +96,9 @@ def test_an_impossible_point_is_a_row_that_says_why():
 
 
 def test_a_gpu_the_simulator_does_not_cover_is_impossible_for_it_only():
-    made = plan.make(Recipe(), plan.GRID, "gpu=gb10")
+    made = plan.make(Recipe(), plan.GRID, "gpu=gb10\nkernel=fa3")
     found = evaluate.impossible(made, made.points[0], "sim-fa")
-    assert found is not None and "not modelled on gb10 yet" in found["reason"]
+    assert found is not None and "not modelled on gb10" in found["reason"]
     assert evaluate.instant(made, "simfa-python")[0]["state"] == "done"
 
 
