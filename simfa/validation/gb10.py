@@ -1,8 +1,8 @@
 """cuTile FlashAttention on GB10: L2 traffic against public Nsight Compute counters, latency per named kernel.
 
-L2 reads must be exact (Eq. 2). Sector misses and fills from system memory stand for DRAM traffic, which GB10 does not
-count; launches of one kernel spread by 15 %. Latency is not fitted: public kernels of one tile reach 52 to 89 TFLOPS,
-so what the model is faster by is their inefficiency that it does not explain.
+L2 reads must be exact (Eq. 2). Sector misses and fills from system memory stand for DRAM traffic, which GB10 does
+not count; launches of one kernel spread by 15 %. Latency is not fitted: public kernels of one tile reach 52 to 89
+TFLOPS, so what the model is faster by is their inefficiency that it does not explain.
 """
 
 from collections.abc import Sequence
@@ -46,8 +46,8 @@ def study(longest: int = LONGEST, kernels: Sequence[str] = (FLASH_FWD, FMHA)) ->
         "TiledAttention benchmark-gb10 Nsight Compute exports; DGX Spark cuTile playbook",
         "nothing to a value; l2_timing.set_hash was chosen between two with these misses in view",
         points,
-        "Launches of one kernel spread by 15 % in misses and fills. Latency on preset gb10 holds inferred TMA and L2 "
-        "figures and a program without the compiler's inefficiency: kernels of one tile reach 52 to 89 TFLOPS, and "
+        "Launches of one kernel spread by 15 % in misses and fills. Latency rests on inferred TMA and L2 figures and "
+        "on a program without the compiler's inefficiency: kernels of one tile reach 52 to 89 TFLOPS, and "
         "the difference is left unexplained.",
         published=dict.fromkeys((MISSES, FILLS), "launches spread by 15 %"),
     )
