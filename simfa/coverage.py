@@ -62,18 +62,18 @@ def _check_program(experiment: Experiment) -> None:
     pipeline = kernel.pipeline
     if kernel.instruction != gpu.tensor.instruction:
         raise NotModelled(
-            f"{kernel.name} is not modelled on {gpu.name}: it is built on {kernel.instruction}, the simulator has "
-            f"the rates of {gpu.tensor.instruction} there; kernel {gpu.default_kernel} fits"
+            f"not modelled on {gpu.name}: {kernel.name} is built on {kernel.instruction}, the simulator has the rates "
+            f"of {gpu.tensor.instruction} there; a kernel that fits is {gpu.default_kernel}"
         )
     persistent = pipeline.schedule in ("static", "dynamic")
     if kernel.instruction == "mma.sync" and (persistent or pipeline.consumer_warpgroups > 1 or pipeline.ping_pong):
         raise NotModelled(
-            f"{kernel.name} is not modelled: mma.sync kernels run with pipeline.schedule=one_tile, "
+            f"not modelled: {kernel.name} is built on mma.sync, which runs with pipeline.schedule=one_tile, "
             "pipeline.consumer_warpgroups=1 and pipeline.ping_pong=false"
         )
     if persistent and pipeline.kv_traversal == "sawtooth":
         raise NotModelled(
-            f"{kernel.name} is not modelled with pipeline.kv_traversal=sawtooth: persistent CTAs read K/V in one "
+            f"not modelled: {kernel.name} with pipeline.kv_traversal=sawtooth; persistent CTAs read K/V in one "
             "direction; pipeline.schedule=one_tile can turn round"
         )
 

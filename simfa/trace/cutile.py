@@ -1,11 +1,11 @@
-"""A synchronous tile kernel, such as cuTile's on GB10, as programs: TMA loads, mma.sync products, no overlap within.
+"""A synchronous tile kernel, such as cuTile's on GB10, as programs: TMA loads, mma.sync products, no overlap.
 
 The paper's section 6.1 runs cuTile FlashAttention; how its compiler orders a tile is not published. Here one thread
 loads Q, then K and V tile by tile, and one group of warps computes: Q K^T, softmax, P V, each done before the next
-begins, as mma.sync returns its result. Only loads run ahead, by as many tiles as there are stages, and with two CTAs
-on an SM one computes its softmax while the other has the tensor core.
+begins, as mma.sync returns its result. Only loads run ahead, by as many tiles as there are stages, and of two
+CTAs on an SM one computes its softmax while the other has the tensor core.
 
-mma.sync is written down as WGMMA pieces of m64 and k16 with a wait for the group right after: the time of a product is
+mma.sync is written down as WGMMA pieces of m64 and k16 with a wait for the group right after: a product takes
 its FLOPs over the tensor core's rate, whatever its pieces. Coordinates are as in `simfa.trace.fa3`.
 """
 

@@ -46,8 +46,8 @@ def study(longest: int = LONGEST, kernels: Sequence[str] = (FLASH_FWD, FMHA)) ->
         "TiledAttention benchmark-gb10 Nsight Compute exports; DGX Spark cuTile playbook",
         "nothing to a value; l2_timing.set_hash was chosen between two with these misses in view",
         points,
-        "Launches of one kernel spread by 15 % in misses and fills. Latency rests on inferred TMA and L2 figures and "
-        "on a program without the compiler's inefficiency: kernels of one tile reach 52 to 89 TFLOPS, and "
+        "Launches of one kernel spread by 15 % in misses and fills. Latency rests on inferred TMA and L2 figures "
+        "and on a program without the compiler's inefficiency: kernels of one tile reach 52 to 89 TFLOPS, and "
         "the difference is left unexplained.",
         published=dict.fromkeys((MISSES, FILLS), "launches spread by 15 %"),
     )
