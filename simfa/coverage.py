@@ -62,8 +62,8 @@ def _check_program(experiment: Experiment) -> None:
     pipeline = kernel.pipeline
     if kernel.instruction != gpu.tensor.instruction:
         raise NotModelled(
-            f"not modelled on {gpu.name}: {kernel.name} is built on {kernel.instruction}, the simulator has the rates "
-            f"of {gpu.tensor.instruction} there; a kernel that fits is {gpu.default_kernel}"
+            f"not modelled on {gpu.name}: {kernel.name} is built on {kernel.instruction}, the simulator has the "
+            f"rates of {gpu.tensor.instruction} there; a kernel that fits is {gpu.default_kernel}"
         )
     persistent = pipeline.schedule in ("static", "dynamic")
     if kernel.instruction == "mma.sync" and (persistent or pipeline.consumer_warpgroups > 1 or pipeline.ping_pong):
