@@ -149,6 +149,9 @@ class L2TimingSpec(Section):
     request_queue_entries: Count
     response_queue_entries: Count
     slice_hash: Literal["xor", "modulo"]
+    set_hash: Literal["rotated", "scattered"] | None = Field(
+        default=None, description="scattered: sets fill as if at random; absent: rotated, evenly"
+    )
     remote_copy_probability: Share = Field(description="that a far read leaves a near copy; 0 turns the proxy off")
     remote_copy_way_share: Share = Field(description="ways of a set that near copies may hold")
     queues: Literal["reservations", "bounded"] | None = Field(
@@ -187,6 +190,9 @@ class DramSpec(Section):
     latency_s: NonNegative = Field(description="unloaded, from the L2 miss to the line's arrival in L2")
     channel_model: Literal["in-order", "commands"] | None = Field(
         default=None, description="commands: every DRAM command, with bounded queues only; absent: in-order"
+    )
+    aperture: Literal["device", "sysmem"] | None = Field(
+        default=None, description="sysmem: memory shared with the CPU, without dram__ counters; absent: device"
     )
     channel_preset: str | None = Field(default=None, description="timings of the command-level channel")
     mapping: str | None = Field(default=None, description="address mapping within it; absent: its preset's own")

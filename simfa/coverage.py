@@ -26,11 +26,7 @@ def check(experiment: Experiment) -> Hardware:
     """The hardware sections, or NotModelled with the reason why this experiment cannot be simulated."""
     gpu, kernel = experiment.gpu, experiment.kernel
     hardware = check_gpu(gpu)
-    if kernel.instruction != "wgmma":
-        raise NotModelled(
-            f"{kernel.name} is not modelled yet: the simulator runs WGMMA kernels, it is built on "
-            f"{kernel.instruction}"
-        )
+    _check_program(experiment)
     if kernel.pipeline.multicast and kernel.pipeline.cluster_ctas > 1 and experiment.workload.causal:
         raise NotModelled(
             "pipeline.multicast with a causal mask: the CTAs of a cluster would read different numbers of K/V "
@@ -49,10 +45,6 @@ def check(experiment: Experiment) -> Hardware:
 
 def check_gpu(gpu: GpuSpec) -> Hardware:
     """The hardware sections, or NotModelled with the reason why nothing can be simulated on this GPU."""
-    if gpu.tensor.instruction != "wgmma":
-        raise NotModelled(
-            f"not modelled on {gpu.name} yet: the simulator issues WGMMA, {gpu.title} runs {gpu.tensor.instruction}"
-        )
     if gpu.tma is None or gpu.coalescer is None or gpu.l2_timing is None:
         raise NotModelled(f"{gpu.name} lacks a section the simulator needs: tma, coalescer, l2_timing")
     if gpu.dram.channels > gpu.l2.slices:
@@ -62,6 +54,28 @@ def check_gpu(gpu: GpuSpec) -> Hardware:
         )
     _check_queues(gpu, gpu.l2_timing)
     return Hardware(gpu.tma, gpu.coalescer, gpu.l2_timing)
+
+
+def _check_program(experiment: Experiment) -> None:
+    """The GPU runs the kernel's instruction, and there is a program for its schedule."""
+    gpu, kernel = experiment.gpu, experiment.kernel
+    pipeline = kernel.pipeline
+    if kernel.instruction != gpu.tensor.instruction:
+        raise NotModelled(
+            f"not modelled on {gpu.name}: {kernel.name} is built on {kernel.instruction}, the simulator has the "
+            f"rates of {gpu.tensor.instruction} there; a kernel that fits is {gpu.default_kernel}"
+        )
+    persistent = pipeline.schedule in ("static", "dynamic")
+    if kernel.instruction == "mma.sync" and (persistent or pipeline.consumer_warpgroups > 1 or pipeline.ping_pong):
+        raise NotModelled(
+            f"not modelled: {kernel.name} is built on mma.sync, which runs with pipeline.schedule=one_tile, "
+            "pipeline.consumer_warpgroups=1 and pipeline.ping_pong=false"
+        )
+    if persistent and pipeline.kv_traversal == "sawtooth":
+        raise NotModelled(
+            f"not modelled: {kernel.name} with pipeline.kv_traversal=sawtooth; persistent CTAs read K/V in one "
+            "direction; pipeline.schedule=one_tile can turn round"
+        )
 
 
 def _check_queues(gpu: GpuSpec, timing: L2TimingSpec) -> None:

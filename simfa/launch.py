@@ -15,7 +15,7 @@ from simfa.isa import Program, WgmmaTiming
 from simfa.memory import coalescer, hashing, l2, path, remote_copy
 from simfa.memory.bounded.state import Bounded, event_capacity
 from simfa.memory.dram import TICKS
-from simfa.trace import fa3, fa3_official, tensor_map
+from simfa.trace import cutile, fa3, fa3_official, tensor_map
 from simfa.trace.assemble import Code, assemble
 from simfa.trace.bubbles import softmax_cycles
 from simfa.trace.fillings import Member
@@ -68,12 +68,14 @@ def _build(experiment: Experiment, hardware: Hardware, seed: int, timeline_sm: i
 
 
 def one_tile(experiment: Experiment) -> KernelLaunch:
-    """A CTA per tile in grid order, with a program per number of K/V tiles (paper, section 5)."""
-    counts = sorted({int(n) for n in tiles.kv_tiles(experiment)})
-    programs = [fa3.roles(shape_of(experiment), count) for count in counts]
+    """A CTA per tile in grid order, with a program per number and direction of K/V tiles (paper, section 5)."""
+    roles = fa3.roles if experiment.kernel.instruction == "wgmma" else cutile.roles
     order = tiles.in_grid_order(experiment)
-    ctas = np.zeros(len(order[0]), dispatch.CTA)
-    ctas["program"] = np.searchsorted(counts, tiles.kv_tiles(experiment))[order[2]]
+    kinds = 2 * tiles.kv_tiles(experiment)[order[2]] + tiles.backward(experiment)
+    found, chosen = np.unique(kinds, return_inverse=True)
+    programs = [roles(shape_of(experiment), int(kind) // 2, bool(kind % 2)) for kind in found]
+    ctas = np.zeros(len(kinds), dispatch.CTA)
+    ctas["program"] = chosen
     return KernelLaunch(programs, GridArrays(cluster_ctas(experiment), ctas, origins(experiment, order)))
 
 
@@ -206,10 +208,8 @@ def shape_of(experiment: Experiment) -> fa3.Shape:
 
 
 def cluster_ctas(experiment: Experiment) -> int:
-    """CTAs dispatched together: the kernel's cluster if it divides a head's query tiles and fits the GPU."""
-    size = experiment.kernel.pipeline.cluster_ctas
-    fits = tiles.query_tiles(experiment) % size == 0 and size <= experiment.gpu.sm.count
-    return size if fits else 1
+    """CTAs dispatched together, as `tiles.cluster_ctas`."""
+    return tiles.cluster_ctas(experiment)
 
 
 def multicasts(experiment: Experiment) -> bool:
@@ -331,5 +331,6 @@ def l2_config(gpu: GpuSpec, timing: L2TimingSpec, seed: int) -> np.ndarray:
         round(timing.remote_copy_probability * remote_copy.SCALE),
         int(timing.remote_copy_way_share * timing.ways),
         seed,
+        hashing.SET_HASHES.index(timing.set_hash or "rotated"),
     )
     return config

@@ -43,6 +43,8 @@ def _dram(experiment: Experiment, machine: Machine) -> dict[str, int]:
     line_bytes = experiment.gpu.l2.line_bytes
     channels = machine.memory.cache.channels
     read, written = (int(channels[name].sum()) * line_bytes for name in ("reads", "writes"))
+    if experiment.gpu.dram.aperture == "sysmem":
+        return {"lts__d_sectors_fill_sysmem.sum": read // SECTOR_BYTES}
     return {
         "dram__bytes_read.sum": read,
         "dram__bytes_write.sum": written,

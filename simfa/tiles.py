@@ -49,13 +49,41 @@ def launch_order(experiment: Experiment) -> tuple[np.ndarray, np.ndarray, np.nda
 
 
 def in_grid_order(experiment: Experiment) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Batch, query head and query tile of every tile: query tile fastest, then head, then batch."""
+    """Batch, query head and query tile of every tile, in the order of the grid's numbers.
+
+    block_fastest: query tile fastest, then head, then batch. head_fastest: head, then batch, then query tile, whose
+    grid is batch x heads wide; CTAs of a cluster, neighbouring query tiles of one head, stay together.
+    """
     work = experiment.workload
     axes = np.meshgrid(
         np.arange(work.batch), np.arange(experiment.heads_q), np.arange(query_tiles(experiment)), indexing="ij"
     )
     batch, head, index = (axis.ravel() for axis in axes)
+    if experiment.kernel.pipeline.grid_order == "head_fastest":
+        order = np.lexsort((index, head, batch, index // cluster_ctas(experiment)))
+        return batch[order], head[order], index[order]
     return batch, head, index
+
+
+def backward(experiment: Experiment) -> np.ndarray:
+    """Whether each CTA of a grid, by its number, reads K/V against the kernel's order, shape (CTAs,).
+
+    A sawtooth turns round with every wave of CTAs that fill the GPU, so that a wave begins with the tiles its
+    predecessor read last; cyclic passes never turn.
+    """
+    pipeline = experiment.kernel.pipeline
+    count = experiment.workload.batch * experiment.heads_q * query_tiles(experiment)
+    if pipeline.kv_traversal != "sawtooth":
+        return np.zeros(count, bool)
+    resident = experiment.gpu.sm.count * pipeline.occupancy_ctas
+    return np.asarray(np.arange(count) // resident % 2 == 1)
+
+
+def cluster_ctas(experiment: Experiment) -> int:
+    """CTAs dispatched together: the kernel's cluster if it divides a head's query tiles and fits the GPU."""
+    size = experiment.kernel.pipeline.cluster_ctas
+    fits = query_tiles(experiment) % size == 0 and size <= experiment.gpu.sm.count
+    return size if fits else 1
 
 
 def heaviest_first(experiment: Experiment) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

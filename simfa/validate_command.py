@@ -6,7 +6,7 @@ from typing import Any
 
 from presets.arguments import print_json
 from presets.errors import PresetError, unknown
-from simfa.validation import ablations, dram, softmax, tma_bandwidth, tma_latency, wgmma
+from simfa.validation import ablations, dram, gb10, softmax, tma_bandwidth, tma_latency, wgmma
 from simfa.validation.study import Study
 
 STUDIES: dict[str, Callable[[], Study]] = {
@@ -17,6 +17,7 @@ STUDIES: dict[str, Callable[[], Study]] = {
     "wgmma": wgmma.study,
     "softmax": softmax.study,
     "ablations": ablations.study,
+    "gb10": gb10.study,
 }
 ON_REQUEST: dict[str, Callable[[], Study]] = {"tma-mshr": tma_bandwidth.mshr_study}  # too long for every day
 

@@ -2,15 +2,20 @@
 
 The slice is the paper's choice (section 5.4). The set is not published: taken from the line number by division
 it would alias with the strides of Q and O, so each run of `sets` consecutive lines of a slice is rotated by a
-hash of its number: neighbours stay evenly spread, and no stride falls on few sets.
+hash of its number: neighbours stay evenly spread, and no stride falls on few sets. Or, as a switch, lines fall on
+sets as if at random, so that sets fill unevenly and the fullest overflow before the cache is full.
 """
 
 from simfa.engine.jit import inlined_kernel
 
 SLICE_HASHES = ("modulo", "xor")
 MODULO, XOR = 0, 1
+SET_HASHES = ("rotated", "scattered")
+ROTATED, SCATTERED = 0, 1
 
 _GOLDEN = 0x9E3779B1  # 2^32 / golden ratio: Fibonacci hashing
+_MIX = 0x45D9F3B  # of 27 bits, so that a product with 32 bits stays within 63
+_LOW = 0xFFFFFFFF
 
 
 @inlined_kernel
@@ -28,3 +33,21 @@ def set_of(folded, slices, sets):
     block = quotient // sets
     rotation = (((block * _GOLDEN) & 0xFFFFFFFF) * sets) >> 32
     return (quotient + rotation) % sets
+
+
+@inlined_kernel
+def chosen_set(folded, slices, sets, set_hash):
+    """The set by one of SET_HASHES."""
+    if set_hash == SCATTERED:
+        return scattered_set(folded, slices, sets)
+    return set_of(folded, slices, sets)
+
+
+@inlined_kernel
+def scattered_set(folded, slices, sets):
+    """The set from all bits of the line's number in its slice, mixed."""
+    mixed = (folded // slices) & _LOW
+    mixed = ((mixed ^ (mixed >> 16)) * _MIX) & _LOW
+    mixed = ((mixed ^ (mixed >> 16)) * _MIX) & _LOW
+    mixed = mixed ^ (mixed >> 16)
+    return (mixed * sets) >> 32

@@ -38,6 +38,7 @@ CONFIG = np.dtype(
         ("copy_share", np.int64),  # remote copies: insertion probability in 1/2^16, 0 turns the proxy off
         ("copy_ways", np.int64),  # ways of a set that copies may hold
         ("random", np.int64),  # state of the generator that decides insertions
+        ("set_hash", np.int64),
     ]
 )
 SLICE = np.dtype(
@@ -88,7 +89,7 @@ def access(l2, line, partition, now, is_store):
     config = l2.config[0]
     folded = hashing.fold(line, config["slice_hash"])
     index = folded % config["slices"]
-    set_index = hashing.set_of(folded, config["slices"], config["sets"])
+    set_index = hashing.chosen_set(folded, config["slices"], config["sets"], config["set_hash"])
     near = index // config["slices_per_partition"] == partition
     if config["copy_share"] > 0 and not near:
         return _access_remote(l2, line, partition, index, set_index, now, is_store)

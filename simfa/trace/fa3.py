@@ -43,9 +43,12 @@ class Shape:
         return row_bytes * (self.kernel.tile.query_rows + (sid - 1) * self.kernel.tile.kv_rows) if sid else 0
 
 
-def roles(shape: Shape, tiles: int) -> list[Program]:
-    """Producer and consumers of a CTA that reads `tiles` K/V tiles; with 0 tiles they only load Q, store O."""
-    order = _tile_order(shape.kernel, tiles)
+def roles(shape: Shape, tiles: int, backward: bool = False) -> list[Program]:
+    """Producer and consumers of a CTA that reads `tiles` K/V tiles; with 0 tiles they only load Q, store O.
+
+    `backward` turns the kernel's order of K/V tiles round.
+    """
+    order = tile_order(shape.kernel, tiles, backward)
     consumers = range(shape.kernel.pipeline.consumer_warpgroups)
     return [producer(shape, order), *(consumer(shape, order, index) for index in consumers)]
 
@@ -160,9 +163,10 @@ def gemm(program: Program, shape: Shape, n: int, k: int, tag: int, b: str, mode:
     program.emit("WGMMA_COMMIT", gid=gid)
 
 
-def _tile_order(kernel: KernelSpec, tiles: int) -> list[int]:
-    backward = kernel.pipeline.kv_order == "last_to_first"
-    return list(range(tiles))[::-1] if backward else list(range(tiles))
+def tile_order(kernel: KernelSpec, tiles: int, backward: bool = False) -> list[int]:
+    """K/V tiles of a CTA in the order in which it reads them; `backward`: a sawtooth's way back."""
+    from_last = (kernel.pipeline.kv_order == "last_to_first") != backward
+    return list(range(tiles))[::-1] if from_last else list(range(tiles))
 
 
 def stage_id(kernel: KernelSpec, tensor: int, step: int) -> int:

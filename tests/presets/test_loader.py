@@ -192,16 +192,15 @@ def test_a_bad_override_is_refused_in_one_line(key: str, text: str, words: list[
 
 
 def test_a_section_the_gpu_lacks_cannot_be_set_in_part() -> None:
-    with pytest.raises(PresetError, match=r"has no section 'tma'.*missing: tma\.launch_latency_cycles"):
-        overridden("gb10", tma__inflight_lines="32")
+    with pytest.raises(PresetError, match=r"has no section 'latency_probe'.*latency_probe\.load_path_cycles"):
+        overridden("gb10", latency_probe__mbarrier_wait_cycles="32")
 
 
 def test_a_section_the_gpu_lacks_can_be_set_as_a_whole() -> None:
     whole = {
-        "tma.launch_latency_cycles": "40",
-        "tma.tensor_map_setup_cycles": "130",
-        "tma.lines_per_cycle": "2",
-        "tma.inflight_lines": "64",
+        "latency_probe.load_path_cycles": "40",
+        "latency_probe.mbarrier_wait_cycles": "64",
+        "latency_probe.shared_memory_load_cycles": "29",
     }
     gb10 = loader.override(loader.load(GpuSpec, "gb10"), whole)
-    assert gb10.tma is not None and gb10.tma.inflight_lines == 64
+    assert gb10.latency_probe is not None and gb10.latency_probe.mbarrier_wait_cycles == 64

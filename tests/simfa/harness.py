@@ -275,6 +275,7 @@ def memory(gpu: Tiny) -> Any:
         round(gpu.remote_copy_probability * remote_copy.SCALE),
         int(gpu.remote_copy_way_share * gpu.ways),
         0,
+        hashing.ROTATED,
     )
     near = np.array(gpu.sm_partitions or (0,) * gpu.sms, np.int64)
     units = coalescer.make_table(-(-gpu.sms // share))

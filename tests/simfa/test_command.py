@@ -82,7 +82,7 @@ def test_wrong_input_is_answered_with_status_2(
 
 
 def test_what_is_not_modelled_is_answered_with_status_3(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "not modelled on gb10 yet" in refusal(capsys, "run --llm llama3-8b --gpu gb10 --seq 512", 3)
+    assert "not modelled on gb10" in refusal(capsys, "run --llm llama3-8b --gpu gb10 --kernel fa3 --seq 512", 3)
 
 
 SHAPES = {"a cluster": "--seq 700", "causal": "--seq 700 --causal",

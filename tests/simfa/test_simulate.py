@@ -71,8 +71,10 @@ def test_a_run_that_is_told_to_stop_raises_within_one_step(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(("options", "words"), [
-    ("--llm llama3-8b --seq 512 --gpu gb10", "not modelled on gb10 yet: the simulator issues WGMMA"),
-    ("--llm llama3-8b --seq 512 --kernel cutile-fa", "cutile-fa is not modelled yet"),
+    ("--llm llama3-8b --seq 512 --gpu gb10 --kernel fa3", "not modelled on gb10: fa3 is built on wgmma"),
+    ("--llm llama3-8b --seq 512 --kernel cutile-fa", "not modelled on h800: cutile-fa is built on mma.sync"),
+    ("--llm llama3-8b --seq 512 --gpu gb10 --set pipeline.schedule=static", "pipeline.schedule=one_tile"),
+    ("--llm llama3-8b --seq 512 --gpu gb10 --set pipeline.consumer_warpgroups=2", "consumer_warpgroups=1"),
     ("--llm llama3-8b --seq 512 --dtype fp32", "the fa3 tile does not fit: a CTA needs 425,984 B"),
     ("--llm llama3-8b --seq 512 --set pipeline.occupancy_ctas=2", "does not fit"),
     (f"{SMALL} --seq 512 --set l2.bytes=64KiB --set l2.effective_bytes=1KiB", "less than one set"),

@@ -70,12 +70,19 @@ def test_the_peer_is_shown_on_request(app):
     assert app.selectbox(key="reference").value == "simfa-python" and not app.exception
 
 
-def test_gb10_shows_calmly_that_the_simulator_has_no_mma_sync_path(app):
+def test_gb10_is_simulated_with_its_cutile_kernel(app):
     app.selectbox(key="gpu").set_value("gb10").run()
+    until_simulated(app)
+    assert not app.exception and not app.error
+    assert "cuTile FlashAttention 64 x 32" in app.markdown[0].value
+
+
+def test_gb10_says_calmly_that_it_cannot_run_a_wgmma_kernel(app):
+    app.selectbox(key="gpu").set_value("gb10").run()
+    app.selectbox(key="kernel").set_value("fa3").run()
     assert not app.exception and not app.error
     assert latencies(app)[2] == "–"
-    assert "not modelled on gb10 yet" in " ".join(item.value for item in app.info)
-    assert "cuTile FlashAttention 64 x 32" in app.markdown[0].value
+    assert "not modelled on gb10" in " ".join(item.value for item in app.info)
 
 
 def test_a_long_run_waits_for_a_click_and_says_what_it_will_take(app):

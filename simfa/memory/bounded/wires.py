@@ -80,7 +80,7 @@ def _address(memory, request, line, partition):
     config, limits = memory.cache.config[0], memory.limits[0]
     folded = hashing.fold(line, config["slice_hash"])
     home = folded % config["slices"]
-    set_index = hashing.set_of(folded, config["slices"], config["sets"])
+    set_index = hashing.chosen_set(folded, config["slices"], config["sets"], config["set_hash"])
     per_partition = config["slices_per_partition"]
     is_near = home // per_partition == partition
     passes = config["copy_share"] > 0 and not is_near

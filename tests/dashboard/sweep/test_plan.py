@@ -95,10 +95,10 @@ def test_an_impossible_point_is_a_row_that_says_why():
     assert "= 278,528 B of shared memory" in rows[3]["reason"] and "allows 232,448 B a CTA" in rows[3]["reason"]
 
 
-def test_a_gpu_the_simulator_does_not_cover_is_impossible_for_it_only():
-    made = plan.make(Recipe(), plan.GRID, "gpu=gb10")
+def test_a_kernel_the_simulator_does_not_cover_is_impossible_for_it_only():
+    made = plan.make(Recipe(), plan.GRID, "kernel=cutile-fa")
     found = evaluate.impossible(made, made.points[0], "sim-fa")
-    assert found is not None and "not modelled on gb10 yet" in found["reason"]
+    assert found is not None and "not modelled on h800" in found["reason"]
     assert evaluate.instant(made, "simfa-python")[0]["state"] == "done"
 
 

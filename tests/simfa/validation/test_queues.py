@@ -54,7 +54,7 @@ def test_the_command_prints_a_table(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(("options", "said"), [
-    (["--gpu", "gb10"], "not modelled on gb10"),
+    (["--gpu", "gb10", "--kernel", "fa3"], "not modelled on gb10"),
     (["--seed", "-1"], "--seed"),
     (["--set", "l2_timing.mode=x"], "unknown key"),
 ])  # fmt: skip
