@@ -14,7 +14,7 @@ from simfa.engine import opcodes as op
 from simfa.engine.machine import Machine
 from simfa.engine.opcodes import RANKS
 from simfa.isa import Program
-from simfa.tiles import kv_tiles
+from simfa.tiles import is_persistent, kv_tiles
 from simfa.trace.assemble import Code, assemble
 from simfa.trace.bubbles import THREADS_PER_WARPGROUP
 from simfa.trace.fillings import Member
@@ -109,6 +109,8 @@ def ctas_per_sm(trace: Trace, gpu: GpuSpec) -> int:
 def trace_of(experiment: Experiment) -> Trace:
     """The built-in kernel of an experiment as a trace: a program per role and number of K/V tiles."""
     check(experiment)
+    if is_persistent(experiment.kernel):
+        raise NotModelled(f"{experiment.kernel.name} runs persistent CTAs, which a trace cannot say yet")
     kernel = launch.one_tile(experiment)
     names: list[tuple[str, ...]] = []
     programs: dict[str, Program] = {}

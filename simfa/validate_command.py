@@ -6,7 +6,7 @@ from typing import Any
 
 from presets.arguments import print_json
 from presets.errors import PresetError, unknown
-from simfa.validation import ablations, dram, gb10, softmax, tma_bandwidth, tma_latency, wgmma
+from simfa.validation import ablations, dram, fa3, gb10, softmax, tma_bandwidth, tma_latency, wgmma
 from simfa.validation.study import Study
 
 STUDIES: dict[str, Callable[[], Study]] = {
@@ -18,8 +18,14 @@ STUDIES: dict[str, Callable[[], Study]] = {
     "softmax": softmax.study,
     "ablations": ablations.study,
     "gb10": gb10.study,
+    "fa3": fa3.study,
 }
-ON_REQUEST: dict[str, Callable[[], Study]] = {"tma-mshr": tma_bandwidth.mshr_study}  # too long for every day
+ON_REQUEST: dict[str, Callable[[], Study]] = {  # too long for every day
+    "tma-mshr": tma_bandwidth.mshr_study,
+    "fa3-all": fa3.full_study,
+    "fa3-ladder": fa3.ladder_study,
+    "fa3-unlocked": fa3.unlocked_study,
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

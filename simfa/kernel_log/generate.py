@@ -48,6 +48,8 @@ def generate(experiment: Experiment, entries_per_warp: int = 0) -> bytes:
 
     Raises NotModelled for multicast.
     """
+    if tiles.is_persistent(experiment.kernel):
+        raise NotModelled(f"{experiment.kernel.name} runs persistent CTAs, whose logs are not generated")
     if launch.multicasts(experiment):
         raise NotModelled("pipeline.multicast: Table 4 has no event that tells a share of a tile from a whole one")
     pipeline = experiment.kernel.pipeline
