@@ -97,6 +97,39 @@ def _check_queues(gpu: GpuSpec, timing: L2TimingSpec) -> None:
         raise NotModelled(f"{gpu.name}: bounded queues need {', '.join(missing)}")
 
 
+def standing(experiment: Experiment) -> str:
+    """What the simulated latency of an experiment was held against, or why it was not."""
+    if experiment.params == "paper":
+        return (
+            "paper parameter set: bytes and structure are tested; its latency lies well above H100 kernels "
+            "(python -m simfa validate --study fa3-all)"
+        )
+    kernels = "sixteen H100 kernels: FlashAttention-3, FP16, D64 and D128, 512 to 8,192 tokens, no GQA"
+    changed = [
+        key
+        for spec in (experiment.gpu, experiment.kernel)
+        for key, origin in spec.provenance.items()
+        if origin.label == "override" and key != "sm.clock_hz"
+    ]
+    if changed:
+        return f"calibrated parameter set with changed values ({', '.join(changed)}): held against nothing"
+    where = "held against" if _held_against_kernels(experiment) else "outside what it was held against:"
+    return f"calibrated parameter set, {where} {kernels} (python -m simfa validate --study fa3-all)"
+
+
+def _held_against_kernels(experiment: Experiment) -> bool:
+    work, llm = experiment.workload, experiment.llm
+    return (
+        experiment.gpu.name == "h100-sxm"
+        and experiment.kernel.pipeline.schedule in ("static", "dynamic")
+        and llm.head_dim in (64, 128)
+        and llm.heads_q == llm.heads_kv
+        and work.dtype == "fp16"
+        and work.seq_q == work.seq_kv
+        and 512 <= work.seq_q <= 8192
+    )
+
+
 def answer_key(experiment: Experiment, seed: int = 0, timeline_sm: int | None = None) -> str:
     """Thirty-two hex digits that name the answer to one run: equal keys, equal cycles."""
     text = f"{model_digest()}|{experiment.model_dump_json()}|{seed}|{timeline_sm}"

@@ -10,7 +10,7 @@ import numpy as np
 from presets.experiment import Experiment
 from presets.record import Result
 from presets.specs import GpuSpec
-from simfa import cta_table, deadlock, launch, occupancy, stats, tiles, trace_launch
+from simfa import coverage, cta_table, deadlock, launch, occupancy, stats, trace_launch
 from simfa.columns import Columns
 from simfa.engine import gauges, loop
 from simfa.engine.machine import Machine
@@ -125,7 +125,7 @@ def _run(
 
 
 def _notes(experiment: Experiment, spans_dropped: int) -> tuple[str, ...]:
-    found = [_validated(experiment)]
+    found = [coverage.standing(experiment)]
     if experiment.kernel.instruction == "mma.sync":
         found.append(
             "mma.sync kernels run one synchronous program, modelled after cuTile; real kernels of the same tile "
@@ -134,28 +134,6 @@ def _notes(experiment: Experiment, spans_dropped: int) -> tuple[str, ...]:
     if spans_dropped:
         found.append(f"timeline cut: {spans_dropped:,} later spans not kept")
     return tuple(found)
-
-
-def _validated(experiment: Experiment) -> str:
-    """What the latency of an experiment was held against, or why it was not."""
-    if experiment.params == "paper":
-        return "paper parameter set: bytes and structure are tested, latency is not validated against measurements"
-    work, llm = experiment.workload, experiment.llm
-    inside = (
-        experiment.gpu.compute_capability == "9.0"
-        and tiles.is_persistent(experiment.kernel)
-        and llm.head_dim in (64, 128)
-        and llm.heads_q == llm.heads_kv
-        and work.dtype in ("fp16", "bf16")
-        and work.seq_q == work.seq_kv
-        and 512 <= work.seq_q <= 8192
-    )
-    kernels = (
-        "H100 FlashAttention-3, FP16, head dimensions 64 and 128, 512 to 8,192 tokens, as many KV as query heads"
-    )
-    if inside:
-        return f"calibrated parameter set, held against {kernels}: python -m simfa validate --study fa3-all"
-    return f"calibrated parameter set, outside what it was held against: {kernels}"
 
 
 def _finish(

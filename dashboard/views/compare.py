@@ -16,6 +16,7 @@ from dashboard.widgets.experiment import DEFAULTS, current, sidebar, start
 from dashboard.widgets.simulation import TIMELINE_SM, simulation
 from dashboard.widgets.why import why
 from presets.experiment import Experiment
+from simfa import coverage
 
 NAMES = {entry.name: (entry.title, entry.color) for entry in ESTIMATORS.values()}
 SHORT = {entry.name: (entry.short, entry.color) for entry in ESTIMATORS.values()}
@@ -27,10 +28,7 @@ def page() -> None:
     if experiment is None:
         return
     st.markdown(f"#### {experiment.words()}")
-    st.caption(
-        "One layer's attention forward pass. Parameters as in the Sim-FA paper; the simulated latency is not yet "
-        "validated against measurements."
-    )
+    st.caption(f"One layer's attention forward pass. Cycle simulation: {coverage.standing(experiment)}.")
     for caution in experiment.cautions():
         st.warning(f"Outside the validated range: {caution}")
     given, why_not = simulation(experiment)
