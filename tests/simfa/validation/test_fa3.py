@@ -1,4 +1,4 @@
-"""The study of FlashAttention-3 on H100: its rows, its variants, and that the calibrated set meets a few kernels."""
+"""The study of FlashAttention-3 on H100: its rows and variants, and that the calibrated set meets a few kernels."""
 
 import pytest
 
