@@ -26,6 +26,11 @@ def check(experiment: Experiment) -> Hardware:
     """The hardware sections, or NotModelled with the reason why this experiment cannot be simulated."""
     gpu, kernel = experiment.gpu, experiment.kernel
     hardware = check_gpu(gpu)
+    origin = kernel.provenance.get("instruction")
+    if kernel.instruction == "mma.sync" and origin is not None and origin.label == "override":
+        raise NotModelled(
+            f"not modelled: of this kernel only the tile is known; {kernel.name}'s program would run in its place"
+        )
     _check_program(experiment)
     if kernel.pipeline.multicast and kernel.pipeline.cluster_ctas > 1 and experiment.workload.causal:
         raise NotModelled(

@@ -140,9 +140,8 @@ def test_a_link_restores_the_experiment_and_ignores_what_it_does_not_know():
         app.query_params[key] = value
     app.run()
     assert not app.exception
-    assert (
-        app.markdown[0].value == "#### Llama 3 70B, 512 tokens, batch 1, FP16, NVIDIA H800 SXM5, FlashAttention-3"
-    )
+    said = "#### Llama 3 70B, 512 tokens, batch 1, FP16, NVIDIA H800 SXM5, FlashAttention-3, paper parameters"
+    assert app.markdown[0].value == said
 
 
 def test_the_pipeline_shows_the_last_run_as_stale_while_the_next_one_is_missing(app):

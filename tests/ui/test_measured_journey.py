@@ -75,6 +75,11 @@ def wait_for_explained(page, shape):
     )
 
 
+def instant(rows):
+    """Those of estimators that answer at once: nobody has asked the page to simulate."""
+    return [row for row in rows if row["estimator"] != "sim-fa"]
+
+
 def test_upload_match_table_download_and_the_same_numbers_as_headless(measured, tmp_path):
     file = tmp_path / "fa_noncausal.csv"
     file.write_bytes(GB10.read_bytes())
@@ -86,9 +91,9 @@ def test_upload_match_table_download_and_the_same_numbers_as_headless(measured, 
     type_into_cell(page, 765, "128")  # head dimension
     page.get_by_text("1 kernel of your files").wait_for()
     page.get_by_text("exactly Eq. (2) (1,090,519,040 B)").wait_for()
-    rows = list(csv.DictReader(io.StringIO(download(page, "Errors as CSV").decode())))
-    report = headless(str(file), "--head-dim", "128", "--estimators", "simfa-python,genz,sim-fa")
-    assert len(rows) == len(report["rows"]) == 9
+    rows = instant(csv.DictReader(io.StringIO(download(page, "Errors as CSV").decode())))
+    report = headless(str(file), "--head-dim", "128", "--estimators", "simfa-python,genz")
+    assert len(rows) == len(report["rows"]) == 6
     for row, expected in zip(rows, report["rows"], strict=True):
         for key, value in expected.items():
             text = "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
@@ -96,7 +101,7 @@ def test_upload_match_table_download_and_the_same_numbers_as_headless(measured, 
     l2 = next(row for row in rows if (row["estimator"], row["quantity"]) == ("simfa-python", "l2_bytes"))
     assert float(l2["error_pct"]) == 0.0
     record = json.loads(download(page, "Full record as JSON"))
-    assert record["rows"] == report["rows"] and record["summary"] == report["summary"]
+    assert instant(record["rows"]) == report["rows"] and instant(record["summary"]) == report["summary"]
     assert download(page, "Errors as Parquet")[:4] == b"PAR1"
     assert b"plotly" in download(page, "Figure as HTML")
     screenshot(page, "measured-upload-1280")

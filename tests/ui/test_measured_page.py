@@ -44,7 +44,7 @@ def test_the_page_opens_with_public_measurements(app):
     assert "20 public measurements against the estimators" in markdown(app)
     assert shown(app) == {"SimFA-python": "37.7 %", "GenZ": "26.9 %", "Sim-FA": "–"}
     assert "GenZ knows no mask" in markdown(app) and "have not yet been run on a GPU" in captions(app)
-    assert [button.label for button in app.button if button.label.startswith("Simulate")] == ["Simulate 17 kernels"]
+    assert [button.label for button in app.button if button.label.startswith("Simulate")] == ["Simulate 19 kernels"]
 
 
 def captions(app):
