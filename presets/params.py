@@ -4,6 +4,8 @@ A preset file of a GPU or kernel holds the paper's set. The calibrated one lays 
 the GPU and takes the kernel as it is built for the case at hand, from a folder of kernel presets.
 """
 
+from pathlib import Path
+
 from presets import loader
 from presets.errors import PresetError
 from presets.experiment import DTYPES, Params, Workload
@@ -31,8 +33,7 @@ def calibrated_gpu(gpu: GpuSpec) -> GpuSpec:
 
 def kernel_as_built(kernel: KernelSpec, llm: LlmSpec, workload: Workload) -> KernelSpec:
     """The official kernel's preset for a head dimension, dtype and mask; others are as their preset says."""
-    folder = loader.ROOT / loader.FOLDERS[KernelSpec] / f"{kernel.name}-official"
-    if not folder.is_dir():
+    if not _folder(kernel.name).is_dir():
         return kernel
     dtype = workload.dtype
     if DTYPES[dtype] > 2:
@@ -42,5 +43,14 @@ def kernel_as_built(kernel: KernelSpec, llm: LlmSpec, workload: Workload) -> Ker
         raise PresetError(
             f"--head-dim: the official {kernel.name} kernel ends at {HEAD_DIMS[-1]}, got {llm.head_dim}"
         )
-    case = f"{'fp8' if dtype == 'fp8' else 'fp16'}-d{width}{'-causal' if workload.causal else ''}"
-    return loader.load(KernelSpec, str(folder / f"{case}.toml"))
+    return official_case(kernel.name, width, dtype, workload.causal)
+
+
+def official_case(name: str, head_dim: int, dtype: str, causal: bool) -> KernelSpec:
+    """The official kernel `name` for one of HEAD_DIMS; 2-byte dtypes share a tile."""
+    case = f"{'fp8' if dtype == 'fp8' else 'fp16'}-d{head_dim}{'-causal' if causal else ''}"
+    return loader.load(KernelSpec, str(_folder(name) / f"{case}.toml"))
+
+
+def _folder(name: str) -> Path:
+    return loader.ROOT / loader.FOLDERS[KernelSpec] / f"{name}-official"

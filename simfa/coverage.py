@@ -26,11 +26,6 @@ def check(experiment: Experiment) -> Hardware:
     """The hardware sections, or NotModelled with the reason why this experiment cannot be simulated."""
     gpu, kernel = experiment.gpu, experiment.kernel
     hardware = check_gpu(gpu)
-    origin = kernel.provenance.get("instruction")
-    if kernel.instruction == "mma.sync" and origin is not None and origin.label == "override":
-        raise NotModelled(
-            f"not modelled: of this kernel only the tile is known; {kernel.name}'s program would run in its place"
-        )
     _check_program(experiment)
     if kernel.pipeline.multicast and kernel.pipeline.cluster_ctas > 1 and experiment.workload.causal:
         raise NotModelled(
@@ -69,6 +64,11 @@ def _check_program(experiment: Experiment) -> None:
         raise NotModelled(
             f"not modelled on {gpu.name}: {kernel.name} is built on {kernel.instruction}, the simulator has the "
             f"rates of {gpu.tensor.instruction} there; a kernel that fits is {gpu.default_kernel}"
+        )
+    origin = kernel.provenance.get("instruction")
+    if kernel.instruction == "mma.sync" and origin is not None and origin.label == "override":
+        raise NotModelled(
+            f"not modelled: of this kernel only the tile is known; {kernel.name}'s program would run in its place"
         )
     persistent = pipeline.schedule in ("static", "dynamic")
     if kernel.instruction == "mma.sync" and (persistent or pipeline.consumer_warpgroups > 1 or pipeline.ping_pong):

@@ -3,8 +3,11 @@
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from simfa.engine import groups, threads
 from simfa.engine import opcodes as op
+from simfa.engine.dispatch import ONE_TILE
 from simfa.engine.machine import Machine
 from simfa.isa import NAME_OF
 
@@ -38,11 +41,9 @@ def _line(machine: Machine, thread: int) -> str:
     name = NAME_OF[int(instruction["opcode"])]
     number = int(record["pc"]) - int(_span(machine, slot, role)[0]) + 1
     sm = slot // int(machine.state.config[0]["slots_per_sm"])
-    who = f"CTA {machine.grid.running[slot]}, thread {role} (SM {sm})"
-    operand = {op.BAR_WAIT: "bid"}.get(int(instruction["opcode"]), "sid")
-    what = (
-        f" {instruction[operand]}" if instruction["opcode"] in (op.BAR_WAIT, op.MB_WAIT, op.ACQUIRE_STAGE) else ""
-    )
+    kind = "tile" if _is_persistent(machine) else "CTA"
+    who = f"{kind} {_tile(machine, slot, role)}, thread {role} (SM {sm})"
+    what = f" {record['operand']}" if instruction["opcode"] in (op.BAR_WAIT, op.MB_WAIT, op.ACQUIRE_STAGE) else ""
     since = f"waits since cycle {int(record['stalled_at']):,} at its instruction {number}, {name}{what}"
     return f"{who} {since}: {_reason(machine, thread, slot)}"
 
@@ -58,7 +59,7 @@ def _reason(machine: Machine, thread: int, slot: int) -> str:
         text = f"barrier {operand} has {held} of {need} arrivals"
         return f"{text}; {_signallers(machine, slot, (op.BAR_ARRIVE,), 'bid', operand)}"
     if operand >= threads.STAGES:  # of any CTA that a multicast goes to
-        return _full_peers(machine, slot, instruction)
+        return _full_peers(machine, thread, slot, operand - threads.STAGES)
     barrier = state.mbarriers[slot, operand]
     if instruction["opcode"] in op.LOADS:
         text = (
@@ -78,13 +79,16 @@ def _reason(machine: Machine, thread: int, slot: int) -> str:
     return f"{text}; {_signallers(machine, slot, op.LOADS, 'sid', operand)}"
 
 
-def _full_peers(machine: Machine, slot: int, instruction: Any) -> str:
+def _full_peers(machine: Machine, thread: int, slot: int, sid: int) -> str:
     """A multicast that would be a filling too many in another CTA of the cluster."""
-    sid = int(instruction["sid"])
+    instruction = machine.code[machine.state.threads[thread]["pc"]]
+    phase = int(instruction["phase"])
+    if phase == op.DYNAMIC:
+        phase = int(machine.state.acquired[thread, sid]) - 1
     found = []
     for there in _cluster(machine, slot, int(instruction["multicast"])):
         filled = int(machine.state.mbarriers[there, sid]["filled"])
-        if instruction["phase"] >= filled + threads.PHASES:
+        if phase >= filled + threads.PHASES:
             full = f"{threads.PHASES} fillings under way, the oldest is number {filled + 1}"
             found.append(f"stage {sid} of CTA {machine.grid.running[there]} has {full}")
     return "; ".join([*found, _signallers(machine, slot, op.LOADS, "sid", sid)])
@@ -131,17 +135,23 @@ def _signals(
     for role in range(roles):
         first, end = (int(place) for place in _span(machine, slot, role))
         pc = min(max(int(machine.state.threads[slot * roles + role]["pc"]), first), end)
-        signals = [
-            place
-            for place in range(first, end)
-            if machine.code[place]["opcode"] in opcodes and machine.code[place][field] == operand
-        ]
+        code = machine.code[first:end]
+        signals = [place for place, row in enumerate(code) if _signals_to(row, opcodes, field, operand)]
         if signals:
-            issued = sum(place < pc for place in signals)
-            where = "and has ended" if pc == end else f"and is at its instruction {pc - first + 1}"
-            count = f"{issued} of its {len(signals)} {_words(opcodes)}"
-            found.append(f"thread {role}{of_cta} has issued {count} {where}")
+            where = "has ended" if pc == end else f"is at its instruction {pc - first + 1}"
+            issued = sum(place < pc - first for place in signals)
+            count = f"has issued {issued} of its {len(signals)} {_words(opcodes)}"
+            if np.isin(code["opcode"], op.CONTROL).any():  # where it stands does not say how often it was there
+                count = f"issues {_words(opcodes)} of it in a program with loops"
+            found.append(f"thread {role}{of_cta} {count} and {where}")
     return found
+
+
+def _signals_to(row: Any, opcodes: tuple[int, ...], field: str, operand: int) -> bool:
+    """Whether an instruction signals a barrier or stage: its own, or one of the ring that its counter walks."""
+    first = int(row[field])
+    last = first + max(int(row["stages"]), 1) - 1 if field == "sid" else first
+    return row["opcode"] in opcodes and first <= operand <= last
 
 
 def _words(opcodes: tuple[int, ...]) -> str:
@@ -153,5 +163,15 @@ def _place(machine: Machine, thread: int) -> tuple[int, int]:
 
 
 def _span(machine: Machine, slot: int, role: int) -> Any:
-    cta = machine.grid.running[slot]
-    return machine.grid.programs[machine.grid.ctas[cta]["program"], role]
+    return machine.grid.programs[machine.grid.ctas[_tile(machine, slot, role)]["program"], role]
+
+
+def _is_persistent(machine: Machine) -> bool:
+    return bool(machine.grid.config[0]["schedule"] != ONE_TILE)
+
+
+def _tile(machine: Machine, slot: int, role: int) -> int:
+    """The CTA in a slot, or the tile that a thread of a persistent one works on."""
+    if not _is_persistent(machine):
+        return int(machine.grid.running[slot])
+    return int(machine.state.threads[slot * int(machine.state.config[0]["roles"]) + role]["tile"])

@@ -1,33 +1,24 @@
 """Tiles of the official FlashAttention-3 forward kernel on Hopper, as changes to the `fa3` preset.
 
-By head dimension and mask, from the kernel's own tile table; the release of July 2024, behind the figure of the
-FlashAttention-3 paper, used 192 x 128 at head dimension 64 and clusters of 2 for every non-causal launch of
-head dimension 128 and 256.
+By head dimension, dtype and mask, from the presets of the kernel as built; the release of July 2024, behind the
+figure of the FlashAttention-3 paper, used 192 x 128 at head dimension 64 and clusters of 2 for every non-causal
+launch of head dimension 128 and 256.
 """
 
 from __future__ import annotations
 
-# (head dimension, causal) -> rows of Q, rows of K/V, cluster
-_FP16 = {
-    (64, False): (192, 192, 1),
-    (64, True): (192, 128, 1),
-    (128, False): (128, 176, 2),
-    (128, True): (128, 128, 1),
-    (256, False): (128, 80, 2),
-    (256, True): (128, 80, 1),
-}
-_FP8 = {64: (192, 160), 128: (128, 224), 256: (128, 128)}
+from presets import params
+
+FA3 = "fa3"
 WARPGROUP_ROWS = 64
 
 
 def fa3_settings(head_dim: int, causal: bool, dtype: str, seq_q: int, july_2024: bool = False) -> tuple[str, str]:
     """Settings text for the official tile, and the reason; both empty where the table has no such case."""
-    found = _FP16.get((head_dim, causal))
-    if dtype == "fp8" and head_dim in _FP8:
-        found = (*_FP8[head_dim], 1)
-    if found is None:
+    if head_dim not in params.HEAD_DIMS:
         return "", ""
-    query_rows, kv_rows, cluster = found
+    built = params.official_case(FA3, head_dim, dtype, causal)
+    query_rows, kv_rows, cluster = built.tile.query_rows, built.tile.kv_rows, built.pipeline.cluster_ctas
     if july_2024 and head_dim == 64:
         kv_rows = 128
     tiles = -(-seq_q // query_rows)

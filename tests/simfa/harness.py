@@ -67,6 +67,7 @@ class Tiny:
     gemm_gap: int = 0
     wgmma_tail: int = 0
     schedule: str = "one_tile"
+    primed: tuple[tuple[int, int], ...] = ()  # named barriers with arrivals before anything has run
     deduplicate: bool = True
     request_shift: int = -1
     descriptors: int = 0
@@ -220,6 +221,7 @@ def build(
         gpu.remote_cycles,
         gpu.schedule,
         None if turns is None else np.array([[first, 0] for first in turns], np.int32),
+        _primed(gpu),
     )
     costs = {BY_NAME[name].opcode: cycles for name, cycles in gpu.costs}
     core = (gpu.scheduler, gpu.issue_width, costs, gpu.gemm_gap, gpu.wgmma_tail, gpu.operand_share)
@@ -233,6 +235,13 @@ def build(
         code.instructions,
         gpu.issue_buffer_entries,
     )
+
+
+def _primed(gpu: Tiny) -> Any:
+    arrivals = np.zeros(threads.NAMED_BARRIERS, np.int32)
+    for barrier, count in gpu.primed:
+        arrivals[barrier] = count
+    return arrivals
 
 
 def tensor_of(box: Box) -> TensorMap:

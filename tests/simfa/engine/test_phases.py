@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simfa.isa import Program
+from simfa.simulate import SimulationError
 from tests.simfa.harness import LINE, Box, leaks, program, run, tiny
 
 
@@ -145,3 +146,27 @@ def test_barriers_and_counters_go_on_from_tile_to_tile(schedule: str) -> None:
     busy = sum(end - start for start, end in done.of("BUBBLES", track=1))
     assert busy == 700 * sum(turns) + 5
     assert done.cycles < busy + 700  # loads of the next tile ran beside the last one's bubbles
+
+
+def test_a_deadlock_in_loops_names_the_stage_of_the_ring_and_counts_no_turns() -> None:
+    ring = "sid=1 stages=2 counter=0"
+    producer = program("BUBBLES cycles=1", "LOOP bid=0 count=9", f"ACQUIRE_STAGE {ring}",
+                       f"TMA_TENSOR map=0 at=0,0,0 {ring} advance=1 step={LINE}", "END_LOOP bid=0")  # fmt: skip
+    consumer = program("BUBBLES cycles=1", "LOOP bid=0 count=3", f"MB_WAIT {ring}",
+                       f"RELEASE_STAGE {ring} advance=1", "END_LOOP bid=0", "WGMMA_COMMIT")  # fmt: skip
+    with pytest.raises(SimulationError) as error:
+        run(tiny(), [producer, consumer], [Box(LINE, LINE, 4)], bases=[[0]])
+    # Three releases: stages 1, 2, 1. The sixth load needs stage 2 released twice.
+    assert "CTA 0, thread 0 (SM 0) waits" in str(error.value)
+    assert "ACQUIRE_STAGE 2: stage 2 has been released 1 times, it takes 2" in str(error.value)
+    assert "thread 1 issues RELEASE_STAGE of it in a program with loops and has ended" in str(error.value)
+
+
+def test_a_deadlock_of_persistent_ctas_names_the_tile() -> None:
+    # Tile 0 ends, tile 1 waits for a barrier that nobody arrives at a second time.
+    wait = program("BAR_WAIT bid=0 count=1", "WGMMA_COMMIT")
+    gpu = tiny(schedule="static", primed=((0, 1),))
+    with pytest.raises(
+        SimulationError, match=r"tile 1, thread 0 \(SM 0\) waits since cycle \d+ at its instruction 1"
+    ):
+        run(gpu, [wait], ctas=2)
