@@ -19,6 +19,7 @@ import numpy as np
 
 from analytical.numbers import Reals, at_least, at_most, select
 
+NARROW = 1e-5  # both ways of taking the mean are good to some 1e-10 here
 GAUSS_NODES = 12  # tails of up to 64 ways to four digits, polynomials exactly
 
 
@@ -33,12 +34,17 @@ def poisson_tail(mean: Reals, ways: int) -> Reals:
 
 
 def mean_poisson_tail(low: Reals, high: Reals, ways: int) -> Reals:
-    """The mean of `poisson_tail` over means uniform in [low, high], low <= high; the tail itself where equal."""
+    """The mean of `poisson_tail` over means uniform in [low, high], low <= high.
+
+    Over an interval so narrow that the difference of two areas would lose its digits, the tail at its middle.
+    """
     width = np.asarray(high, float) - low
-    if not np.any(width > 0):
-        return poisson_tail(high, ways)
+    wide = width > NARROW * (1 + np.asarray(high, float))
+    middle = poisson_tail(low + width / 2, ways)
+    if not np.any(wide):
+        return _plain(middle)
     area = _tail_area(high, ways) - _tail_area(low, ways)
-    mean = np.where(width > 0, area / np.where(width > 0, width, 1.0), poisson_tail(high, ways))
+    mean = np.where(wide, area / np.where(wide, width, 1.0), middle)
     return _plain(np.clip(mean, 0.0, 1.0))
 
 

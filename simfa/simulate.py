@@ -126,11 +126,6 @@ def _run(
 
 def _notes(experiment: Experiment, spans_dropped: int) -> tuple[str, ...]:
     found = [coverage.standing(experiment)]
-    if experiment.kernel.instruction == "mma.sync":
-        found.append(
-            "mma.sync kernels run one synchronous program, modelled after cuTile; real kernels of the same tile "
-            "take up to 1.5 times as long, which is not explained"
-        )
     if spans_dropped:
         found.append(f"timeline cut: {spans_dropped:,} later spans not kept")
     return tuple(found)

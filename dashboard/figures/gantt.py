@@ -17,6 +17,8 @@ _COLORS = {
     "QK GEMM, consumer 3": "#882255",
     "PV GEMM, consumer 3": "#CC6677",
     "softmax": "#E69F00",
+    "softmax: exp": "#F2C14E",
+    "tile overhead": "#999999",
     "exp, consumer 1": "#E69F00",
     "exp, consumer 2": "#B37A00",
     "exp, consumer 3": "#805700",
@@ -32,9 +34,12 @@ _COLORS = {
     "wait for PV GEMM": "rgba(86,180,233,0.40)",
     "wait for room in the WGMMA buffer": "rgba(0,158,115,0.40)",
     "wait for the other consumer (ping-pong)": "rgba(230,159,0,0.40)",
+    "wait for the other consumers (epilogue)": "rgba(240,228,66,0.25)",
     "wait for the O store": "rgba(240,228,66,0.45)",
     "wait for a free K stage": "rgba(128,128,128,0.45)",
     "wait for a free V stage": "rgba(128,128,128,0.28)",
+    "wait for a free Q stage": "rgba(128,128,128,0.36)",
+    "wait for a free O stage": "rgba(128,128,128,0.20)",
 }
 _OTHER, _OTHER_WAIT = "#999999", "rgba(128,128,128,0.20)"
 _ISSUE_CYCLES = 1

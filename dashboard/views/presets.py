@@ -16,7 +16,9 @@ def page() -> None:
     st.markdown(f"#### What is assumed: {experiment.words()}")
     st.caption(
         "measured: read off hardware; published: stated by the source; fitted: chosen so that a model meets "
-        "measurements; inferred: concluded from other facts; override: changed in this session."
+        "measurements; inferred: concluded from other facts; "
+        "informed: chosen by someone who had seen the measurements it is judged by; "
+        "override: changed in this session."
     )
     values = assumptions.table(experiment)
     labels = list(dict.fromkeys(values["Label"]))

@@ -30,8 +30,9 @@ _CHANGES = {
 def page() -> None:
     st.markdown("#### Is it true? The simulator's parts against public references")
     st.caption(
-        "Errors are the model's, in % of the reference, over all points of a study. The end-to-end latency of "
-        "FlashAttention-3 is not among them yet: it is not validated. Run them anew: python -m simfa validate."
+        "Errors are the model's, in % of the reference, over all points of a study. Run them anew: python -m simfa "
+        "validate. More kernels, the paper's parameters and single mechanisms: --study fa3-all, fa3-ladder, "
+        "fa3-unlocked."
     )
     if not examples.studies_are_current():
         st.warning("These studies were stored by other sources than the ones running here.")

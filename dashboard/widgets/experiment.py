@@ -148,7 +148,7 @@ def _hardware(gpus: list[str], kernels: list[str]) -> dict[str, Any]:
 
 def _parameter_set(gpu: GpuSpec) -> str:
     """The set chosen; the paper's where the GPU has no other."""
-    titles = {"paper": "Paper, as printed", "calibrated": "Calibrated on public measurements"}
+    titles = {"paper": "Paper", "calibrated": "Calibrated"}
     chosen = _choice(
         "Parameters",
         "params",
