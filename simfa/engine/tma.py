@@ -222,7 +222,9 @@ def _request_line(tma, memory, queue, sm, index, now):
     engine = tma.engines[sm]
     line = operation["unit"] >> (tma.config[0]["line_shift"] - operation["unit_shift"])
     is_store = operation["is_store"] != 0
-    later = 0 if is_store or tma.details[index]["mask"] == 0 else tma.config[0]["multicast_cycles"]
+    later = tma.config[0]["multicast_cycles"]
+    if later and (is_store or tma.details[index]["mask"] == 0):  # only then is the second record touched
+        later = 0
     latency = access.send(memory, queue, sm, line, now, index, is_store, later)
     if operation["is_store"]:
         engine["store_lines"] += 1
