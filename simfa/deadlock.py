@@ -67,14 +67,12 @@ def _reason(machine: Machine, thread: int, slot: int) -> str:
         )
         return f"{text}; {_signallers(machine, slot, op.LOADS, 'sid', operand)}"
     if waits_for == op.ACQUIRE_STAGE:
-        need = int(state.acquired[thread, operand]) * int(barrier["consumers"])
+        need = int(state.stages[thread, operand]["acquired"]) * int(barrier["consumers"])
         text = f"stage {operand} has been released {int(barrier['released'])} times, it takes {need}"
         return f"{text}; {_signallers(machine, slot, (op.RELEASE_STAGE,), 'sid', operand)}"
-    filled = int(barrier["filled"])
+    filled, awaited = int(barrier["filled"]), int(state.stages[thread, operand]["passed"]) + 1
     done = max(int(state.phases[slot, operand, filled % threads.PHASES]), 0)
-    text = (
-        f"stage {operand} has filled {filled} times, it waits for filling {int(state.passed[thread, operand]) + 1}"
-    )
+    text = f"stage {operand} has filled {filled} times, it waits for filling {awaited}"
     text += f" ({done} loads of filling {filled + 1} are done)" if done else ""
     return f"{text}; {_signallers(machine, slot, op.LOADS, 'sid', operand)}"
 
@@ -84,7 +82,7 @@ def _full_peers(machine: Machine, thread: int, slot: int, sid: int) -> str:
     instruction = machine.code[machine.state.threads[thread]["pc"]]
     phase = int(instruction["phase"])
     if phase == op.DYNAMIC:
-        phase = int(machine.state.acquired[thread, sid]) - 1
+        phase = int(machine.state.stages[thread, sid]["acquired"]) - 1
     found = []
     for there in _cluster(machine, slot, int(instruction["multicast"])):
         filled = int(machine.state.mbarriers[there, sid]["filled"])

@@ -1,6 +1,7 @@
 """From an Experiment to a machine ready to run: tensors, grid, programs, and the state of every component."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from simfa.memory import coalescer, hashing, l2, path, remote_copy
 from simfa.memory.bounded.state import Bounded, event_capacity
 from simfa.memory.dram import TICKS
 from simfa.trace import cutile, fa3, fa3_official, tensor_map
-from simfa.trace.assemble import Code, assemble
+from simfa.trace.assemble import Code, assemble, with_costs
 from simfa.trace.bubbles import softmax_cycles
 from simfa.trace.fillings import Member
 from simfa.trace.phases import Softmax
@@ -29,14 +30,13 @@ MAX_LINES = 2**32 - 2
 
 @dataclass(frozen=True)
 class GridArrays:
-    """CTAs of a launch, or tiles of persistent CTAs: in order, where each lies, turns of their loops."""
+    """CTAs of a launch, or tiles of persistent CTAs: in order, and where each lies."""
 
     cluster: int
     ctas: np.ndarray
     origins: np.ndarray
     schedule: str = "one_tile"
-    turns: np.ndarray | None = None
-    primed: np.ndarray | None = None
+    primed: Mapping[int, int] = field(default_factory=dict)  # arrivals at named barriers from the beginning
 
 
 @dataclass(frozen=True)
@@ -92,13 +92,10 @@ def persistent(experiment: Experiment) -> KernelLaunch:
     if experiment.kernel.pipeline.kv_order == "last_to_first":
         last = np.maximum(steps - 1, 0) * experiment.kernel.tile.kv_rows
         places[:, [fa3.MAP_K, fa3.MAP_V], 2] += last[:, None]
-    primed = np.zeros(threads.NAMED_BARRIERS, np.int32)
-    for barrier, arrivals in fa3_official.primed_barriers(kernel).items():
-        primed[barrier] = arrivals
+    ctas["turns"], ctas["turns_1"] = tiles.turns(experiment)[order[2]].T
     programs = [fa3_official.roles(kernel), fa3_official.empty_roles(kernel)]
-    turns = tiles.turns(experiment)[order[2]]
-    grid = GridArrays(cluster_ctas(experiment), ctas, places, schedule, turns, primed)
-    return KernelLaunch(programs, grid)
+    primed = fa3_official.primed_barriers(kernel)
+    return KernelLaunch(programs, GridArrays(cluster_ctas(experiment), ctas, places, schedule, primed))
 
 
 def official_kernel(experiment: Experiment) -> fa3_official.Kernel:
@@ -153,28 +150,33 @@ def machine_of(
             slots,
             remote_cycles,
             grid.schedule,
-            grid.turns,
-            grid.primed,
         ),
-        threads.make_threads(gpu.sm.count, ctas_per_sm, roles, **_core(gpu)),
+        threads.make_threads(gpu.sm.count, ctas_per_sm, roles, primed=grid.primed, **_core(gpu)),
         tma.make_tma(gpu.sm.count, config, *tensor_map.encode(maps), code.starts, code.fills),
         _memory(gpu, hardware, seed),
         events.make_queue(capacity),
         probe.make_probe(timeline_sm, SPAN_CAPACITY, slots, len(grid.ctas), roles),
-        code.instructions.astype(opcodes.INSTRUCTION),
+        with_costs(code.instructions, _costs(gpu)),
         entries,
     )
 
 
 def _core(gpu: GpuSpec) -> dict[str, Any]:
-    """What the core costs, as `threads.make_threads` takes it."""
+    """The core's settings, as `threads.make_threads` takes them."""
     found: dict[str, Any] = {"scheduler": gpu.sm.scheduler or "gto", "issue_width": gpu.sm.issue_per_cycle or 1}
     if gpu.softmax is not None:
         found["tensor_operand_share"] = gpu.softmax.wgmma_operand_share
-    if gpu.issue is None:
-        return found
+    if gpu.issue is not None:
+        found |= {"gemm_gap": gpu.issue.gemm_gap_cycles, "wgmma_tail": gpu.issue.wgmma_tail_cycles}
+    return found
+
+
+def _costs(gpu: GpuSpec) -> dict[int, int]:
+    """Cycles by opcode after which a warpgroup issues its next instruction; those that have none are left out."""
     spec = gpu.issue
-    costs = {
+    if spec is None:
+        return {}
+    return {
         opcodes.WGMMA: spec.wgmma_cycles,
         opcodes.TMA_TENSOR: spec.tma_cycles,
         opcodes.TMA_STORE: spec.tma_cycles,
@@ -182,7 +184,6 @@ def _core(gpu: GpuSpec) -> dict[str, Any]:
         opcodes.ACQUIRE_STAGE: spec.stage_acquire_cycles,
         opcodes.BAR_WAIT: spec.named_barrier_cycles,
     }
-    return found | {"costs": costs, "gemm_gap": spec.gemm_gap_cycles, "wgmma_tail": spec.wgmma_tail_cycles}
 
 
 def wgmma_timing(gpu: GpuSpec) -> WgmmaTiming:

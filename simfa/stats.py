@@ -34,7 +34,7 @@ def derive(experiment: Experiment, machine: Machine, wall_s: float) -> dict[str,
     traffic = _traffic(experiment.gpu, machine)
     shares = utilization(experiment.gpu, machine, cycles)
     if tiles.is_persistent(experiment.kernel):
-        busy = int(machine.state.pipes.busy[:, pipes.MUFU].sum()) / pipes.SCALE
+        busy = int(machine.state.pipes.units[:, pipes.BUSY + pipes.MUFU].sum()) / pipes.SCALE
     else:
         busy = mufu_cycles(experiment)
     shares["mufu"] = busy / (experiment.gpu.sm.count * max(cycles, 1))

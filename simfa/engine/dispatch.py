@@ -10,7 +10,7 @@ import numpy as np
 
 from simfa.engine import threads
 from simfa.engine.jit import inlined_kernel, kernel
-from simfa.engine.opcodes import COUNTERS, LOOPS
+from simfa.engine.opcodes import COUNTERS
 
 WORK = 8  # tiles of a persistent CTA that its threads can be spread over; a power of two
 ONE_TILE, STATIC, DYNAMIC = 0, 1, 2
@@ -34,6 +34,8 @@ CTA = np.dtype(
         ("start_cycle", np.int64),
         ("end_cycle", np.int64),
         ("threads_left", np.int64),  # of a persistent CTA's tile
+        ("turns", np.int32),  # of its programs' loops 0 and 1
+        ("turns_1", np.int32),
     ]
 )
 
@@ -50,10 +52,7 @@ class Grid(NamedTuple):
     running: np.ndarray  # CTA in each slot, or -1
     unfinished: np.ndarray  # threads and asynchronous operations left in each slot
     cluster_left: np.ndarray  # CTAs left of the cluster, kept at its first slot
-    turns: np.ndarray  # per CTA or tile and loop: how often its programs go through it
-    primed: np.ndarray  # arrivals at each named barrier before anything has run
-    tiles: np.ndarray  # per slot: the tiles of a persistent CTA, the k-th at k modulo WORK; -1: no more
-    taken: np.ndarray  # per slot: tiles asked for so far
+    tiles: np.ndarray  # per slot: tiles of a persistent CTA, the k-th at k modulo WORK (-1: no more); then how many
 
 
 def make_grid(
@@ -66,8 +65,6 @@ def make_grid(
     slots: int,
     remote_cycles: int = REMOTE_CYCLES,
     schedule: str = "one_tile",
-    turns: np.ndarray | None = None,
-    primed: np.ndarray | None = None,
 ) -> Grid:
     """A launch that has not started; `slots` counts the CTA slots of the whole GPU.
 
@@ -85,10 +82,7 @@ def make_grid(
         np.full(slots, -1, np.int32),
         np.zeros(slots, np.int32),
         np.zeros(slots, np.int32),
-        np.zeros((len(ctas), LOOPS), np.int32) if turns is None else turns,
-        np.zeros(threads.NAMED_BARRIERS, np.int32) if primed is None else primed,
-        np.full((slots, WORK), -1, np.int64),
-        np.zeros(slots, np.int64),
+        np.full((slots, WORK + 1), -1, np.int64),
     )
 
 
@@ -123,9 +117,11 @@ def _launch(grid, state, queue, observer, slot, cta):
     grid.running[slot] = cta
     grid.unfinished[slot] = 0
     grid.tiles[slot, 0] = cta
-    grid.taken[slot] = 1
+    grid.tiles[slot, WORK] = 1
     _begin_tile(grid, queue, observer, slot, cta)
-    _clear_barriers(state, slot, grid.releasers[program], grid.primed)
+    if grid.config[0]["schedule"] == ONE_TILE:  # a persistent CTA starts once, with what arrivals it was given
+        state.named[slot, :] = 0
+    _clear_barriers(state, slot, grid.releasers[program])
     for role in range(roles):
         first, end = grid.programs[program, role]
         if first == end:
@@ -140,9 +136,9 @@ def _launch(grid, state, queue, observer, slot, cta):
         for kind in range(2):
             ring = state.rings[thread, kind]
             ring["oldest"] = ring["next"] = ring["commits"] = 0
-        state.counters[thread, :] = 0
-        state.passed[thread, :] = 0
-        state.acquired[thread, :] = 0
+        state.walk[thread, :] = 0
+        for stage in range(threads.STAGES):
+            state.stages[thread, stage]["passed"] = state.stages[thread, stage]["acquired"] = 0
         _enter(grid, state, queue, thread, cta)
 
 
@@ -169,7 +165,7 @@ def _enter(grid, state, queue, thread, tile):
     record["pc"] = grid.programs[program, role, 0]
     record["end"] = grid.programs[program, role, 1]
     for number in range(COUNTERS):
-        state.bases[thread, number] = state.counters[thread, number]
+        state.walk[thread, threads.BASE + number] = state.walk[thread, threads.COUNTER + number]
     threads.make_ready(state, queue, thread)
 
 
@@ -188,7 +184,7 @@ def program_ended(grid, state, queue, observer, thread):
         done["end_cycle"] = queue.header[0]["now"]
         launch["retired"] += 1
     record["work"] += 1
-    if record["work"] == grid.taken[slot]:
+    if record["work"] == grid.tiles[slot, WORK]:
         _take(grid, queue, observer, slot, record["tile"])
     tile = grid.tiles[slot, record["work"] % WORK]
     if tile < 0:
@@ -207,14 +203,18 @@ def _take(grid, queue, observer, slot, last):
         tile = -1
     else:
         _begin_tile(grid, queue, observer, slot, tile)
-    grid.tiles[slot, grid.taken[slot] % WORK] = tile
-    grid.taken[slot] += 1
+    grid.tiles[slot, grid.tiles[slot, WORK] % WORK] = tile
+    grid.tiles[slot, WORK] += 1
+
+
+@inlined_kernel
+def turns_of(grid, tile, number):
+    """How often the programs of a CTA or tile go through loop `number`."""
+    return grid.ctas[tile]["turns"] if number == 0 else grid.ctas[tile]["turns_1"]
 
 
 @kernel
-def _clear_barriers(state, slot, releasers, primed):
-    for barrier in range(primed.shape[0]):
-        state.named[slot, barrier] = primed[barrier]
+def _clear_barriers(state, slot, releasers):
     state.phases[slot, :, :] = 0
     for stage in range(state.mbarriers.shape[1]):
         barrier = state.mbarriers[slot, stage]

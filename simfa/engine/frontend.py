@@ -53,9 +53,11 @@ def _issue_one(grid, state, engines, queue, observer, code, entries, sm, thread)
         return
     _account_stall(state, observer, sm, thread, instruction, now)
     if instruction["advance"] > 0:
-        state.counters[thread, instruction["counter"]] += instruction["advance"]
-    record["pc"] = _after(grid, state, code, thread)
-    cost = state.costs[instruction["opcode"]]
+        state.walk[thread, threads.COUNTER + instruction["counter"]] += instruction["advance"]
+    record["pc"] += 1
+    if record["pc"] < record["end"] and code[record["pc"]]["opcode"] >= op.FIRST_CONTROL:
+        _steer(grid, state, code, thread)
+    cost = instruction["cost"]
     if outcome == ASLEEP:
         events.push(queue, now + instruction["cycles"], events.WAKE, thread)
     elif outcome == IN_PHASE:
@@ -70,24 +72,24 @@ def _issue_one(grid, state, engines, queue, observer, code, entries, sm, thread)
 
 
 @kernel
-def _after(grid, state, code, thread):
-    """The next instruction to issue: the one behind, or where loops lead, which takes no time."""
+def _steer(grid, state, code, thread):
+    """Go on to where loops lead, which takes no time: to an instruction, or to the program's end."""
     record = state.threads[thread]
-    pc = record["pc"] + 1
+    turns = state.walk[thread]
+    pc = record["pc"]
     while pc < record["end"]:
         instruction = code[pc]
-        turns = state.turns[thread]
-        number = instruction["bid"]
+        number = threads.TURNS + instruction["bid"]
         if instruction["opcode"] == op.LOOP:
             count = instruction["count"]
-            turns[number] = count if count > 0 else grid.turns[record["tile"], number]
+            turns[number] = count if count > 0 else dispatch.turns_of(grid, record["tile"], instruction["bid"])
             pc += 1 if turns[number] > 0 else instruction["target"]
         elif instruction["opcode"] == op.END_LOOP:
             turns[number] -= 1
             pc += instruction["target"] if turns[number] > 0 else 1
         else:
             break
-    return pc
+    record["pc"] = pc
 
 
 @kernel
@@ -209,12 +211,12 @@ def _group_wait(state, queue, thread, instruction):
     return _stalled(state, queue, thread, opcode, instruction["count"] if kind == WGMMA_KIND else 0)
 
 
-@kernel
+@inlined_kernel
 def _stage(state, thread, instruction):
     """The stage that an instruction means: its own, or the one at which its counter stands in a ring."""
     if instruction["stages"] == 0:
         return instruction["sid"]
-    return instruction["sid"] + state.counters[thread, instruction["counter"]] % instruction["stages"]
+    return instruction["sid"] + state.walk[thread, threads.COUNTER + instruction["counter"]] % instruction["stages"]
 
 
 @kernel
@@ -237,7 +239,7 @@ def _tma(grid, state, engines, queue, thread, instruction):
     opcode, sid = instruction["opcode"], _stage(state, thread, instruction)
     phase = instruction["phase"]
     if phase == op.DYNAMIC:
-        phase = max(state.acquired[thread, sid] - 1, 0)
+        phase = max(state.stages[thread, sid]["acquired"] - 1, 0)
     place = 0
     if opcode == op.TMA_STORE or opcode == op.TMA_BULK_STORE:
         place = groups.join(state.rings, state.groups, thread, STORE_KIND, instruction["gid"])
@@ -252,7 +254,8 @@ def _tma(grid, state, engines, queue, thread, instruction):
         state.mbarriers[slot, sid]["loading"] += 1
     grid.unfinished[slot] += 1
     number = instruction["counter"]
-    rows = (state.counters[thread, number] - state.bases[thread, number]) * instruction["step"]
+    walk = state.walk[thread]
+    rows = (walk[threads.COUNTER + number] - walk[threads.BASE + number]) * instruction["step"]
     origins = grid.origins[state.threads[thread]["tile"]]
     tma.enqueue(engines, state, queue, thread, instruction, (place, sid, phase, rows), origins)
     return ISSUED
@@ -293,13 +296,14 @@ def _barrier(grid, state, queue, thread, instruction):
 def _stage_wait(state, queue, thread, slot, opcode, sid):
     """The n-th MB_WAIT of a thread needs n fillings; its n-th ACQUIRE_STAGE n - 1 releases by every consumer."""
     barrier = state.mbarriers[slot, sid]
+    use = state.stages[thread, sid]
     if opcode == op.ACQUIRE_STAGE:
-        before = state.acquired[thread, sid]
+        before = use["acquired"]
         if barrier["released"] < before * barrier["consumers"]:
             return _stalled(state, queue, thread, opcode, sid)
-        state.acquired[thread, sid] = before + 1
+        use["acquired"] = before + 1
         return ISSUED
-    if barrier["filled"] <= state.passed[thread, sid]:
+    if barrier["filled"] <= use["passed"]:
         return _stalled(state, queue, thread, opcode, sid)
-    state.passed[thread, sid] += 1
+    use["passed"] += 1
     return ISSUED

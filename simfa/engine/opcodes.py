@@ -21,7 +21,7 @@ BUBBLES = 12
 TMA_BULK = 13
 TMA_BULK_STORE = 14
 PHASE = 15
-LOOP = 16
+LOOP = FIRST_CONTROL = 16
 END_LOOP = 17
 OPCODES = 18
 DECLARATION = -1  # no code: DEF_TMAP
@@ -55,6 +55,7 @@ INSTRUCTION = np.dtype(
         ("advance", np.int32),  # added to the counter once the instruction has issued
         ("step", np.int32),  # rows that one count moves a box by
         ("target", np.int32),  # of LOOP: distance to what follows the loop; of END_LOOP: back to its LOOP
+        ("cost", np.int32),  # cycles after it in which its thread issues no other
         ("fp32", np.int32),  # of a phase: cycles of the FP32 pipe at full rate, likewise MUFU and operands
         ("mufu", np.int32),
         ("operands", np.int32),

@@ -25,7 +25,8 @@ def issue(state, queue, observer, thread, instruction, entries):
     if state.groups[thread, WGMMA_KIND, place]["left"] == 1:
         start += state.config[0]["gemm_gap"]
     end = start + instruction["cycles"]
-    if unit["tensor_free"] <= now:
+    shares_operands = state.pipes.units[sm, pipes.TENSOR_SHARE] > 0
+    if shares_operands and unit["tensor_free"] <= now:
         _turn(state, queue, sm, 1)
     unit["buffer"] += 1
     unit["tensor_free"] = end
@@ -34,7 +35,7 @@ def issue(state, queue, observer, thread, instruction, entries):
     slot = thread // roles
     probe.record(observer, sm, slot, roles, WGMMA, instruction["tag"], thread - slot * roles, start, end)
     events.push(queue, end + state.config[0]["wgmma_tail"], events.TENSOR_DONE, thread * GROUPS + place)
-    if state.pipes.tensor_share[0] > 0:
+    if shares_operands:
         events.push(queue, end, events.TENSOR_IDLE, sm)
     return threads.NOTHING
 

@@ -5,6 +5,7 @@ waiting for that instruction's operand. Whoever may satisfy it wakes the thread,
 Thread t of CTA slot c is number c * roles + t; slot c of an SM is number sm * slots_per_sm + slot.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -48,6 +49,9 @@ THREAD = np.dtype(
         ("tile", np.int64),  # the CTA, or the tile of a persistent one, that the thread works on
     ]
 )
+STAGE_USE = np.dtype([("passed", np.int64), ("acquired", np.int64)])  # MB_WAITs and ACQUIRE_STAGEs passed
+COUNTER, BASE, TURNS = 0, COUNTERS, 2 * COUNTERS  # first columns of `Threads.walk`
+WALK_COLUMNS = 2 * COUNTERS + LOOPS
 MBARRIER = np.dtype(
     [
         ("filled", np.int64),  # phases complete
@@ -76,12 +80,8 @@ class Threads(NamedTuple):
 
     config: np.ndarray
     threads: np.ndarray
-    passed: np.ndarray  # per thread and stage: MB_WAITs passed
-    acquired: np.ndarray  # per thread and stage: ACQUIRE_STAGEs passed
-    counters: np.ndarray  # per thread: tiles of K and V dealt with so far
-    bases: np.ndarray  # the counters when the thread began its tile
-    turns: np.ndarray  # per thread and loop: turns left
-    costs: np.ndarray  # per opcode: cycles after an instruction in which its thread issues no other
+    stages: np.ndarray  # per thread and stage: STAGE_USE
+    walk: np.ndarray  # per thread: its counters, what they were when it began its tile, turns left of its loops
     pipes: pipes.Pipes
     rings: np.ndarray  # per thread and kind of group: groups.RING
     groups: np.ndarray  # per thread and kind: groups.GROUP
@@ -98,37 +98,36 @@ def make_threads(
     roles: int,
     scheduler: str = "gto",
     issue_width: int = 1,
-    costs: dict[int, int] | None = None,
     gemm_gap: int = 0,
     wgmma_tail: int = 0,
     tensor_operand_share: float = 0.0,
+    primed: Mapping[int, int] | None = None,
 ) -> Threads:
-    """Empty slots for up to `roles` warpgroups per CTA; `costs` are cycles by opcode, all else in cycles too."""
+    """Empty slots for up to `roles` warpgroups per CTA; times in cycles.
+
+    `primed` are arrivals at named barriers before a persistent CTA begins.
+    """
     slots = sms * slots_per_sm
     config = np.zeros(1, CONFIG)
     config[0] = (roles, slots_per_sm, sms, SCHEDULERS.index(scheduler), issue_width, gemm_gap, wgmma_tail)
-    table = np.zeros(OPCODES, np.int64)
-    for opcode, cycles in (costs or {}).items():
-        table[opcode] = cycles
     threads = np.zeros(slots * roles, THREAD)
     threads["waits_for"] = NOTHING
     state = np.zeros(sms, SM)
+    named = np.zeros((slots, NAMED_BARRIERS), np.int64)
+    for barrier, arrivals in (primed or {}).items():
+        named[:, barrier] = arrivals
     state["issue_at"] = state["issued_at"] = state["greedy"] = state["last"] = -1
     return Threads(
         config,
         threads,
-        np.zeros((slots * roles, STAGES), np.int64),
-        np.zeros((slots * roles, STAGES), np.int64),
-        np.zeros((slots * roles, COUNTERS), np.int64),
-        np.zeros((slots * roles, COUNTERS), np.int64),
-        np.zeros((slots * roles, LOOPS), np.int64),
-        table,
+        np.zeros((slots * roles, STAGES), STAGE_USE),
+        np.zeros((slots * roles, WALK_COLUMNS), np.int64),
         pipes.make_pipes(sms, slots * roles, tensor_operand_share),
         np.zeros((slots * roles, 2), groups.RING),
         np.zeros((slots * roles, 2, groups.GROUPS), groups.GROUP),
         np.zeros((slots, STAGES), MBARRIER),
         np.zeros((slots, STAGES, PHASES), np.int32),
-        np.zeros((slots, NAMED_BARRIERS), np.int64),
+        named,
         state,
         np.zeros((roles, REASONS), np.int64),
     )

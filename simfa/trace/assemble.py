@@ -63,6 +63,14 @@ def assemble(
     return Code(instructions, starts, loads, spans, releasers, sources)
 
 
+def with_costs(instructions: np.ndarray, costs: Mapping[int, int]) -> np.ndarray:
+    """The instructions with what each costs its thread in cycles, by opcode."""
+    found = instructions.astype(op.INSTRUCTION)
+    for opcode, cycles in costs.items():
+        found["cost"][found["opcode"] == opcode] = cycles
+    return found
+
+
 def _sources(member: Member) -> Mapping[int, int]:
     return fillings.sources(member.cluster)[member.rank]
 

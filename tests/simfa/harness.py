@@ -23,7 +23,7 @@ from simfa.memory.bounded import commands
 from simfa.memory.bounded.state import COMMANDS, IN_ORDER, LIMITS, NONE, Bounded, event_capacity, make_bounded
 from simfa.memory.dram import TICKS
 from simfa.trace import tensor_map
-from simfa.trace.assemble import assemble
+from simfa.trace.assemble import assemble, with_costs
 from simfa.trace.fillings import Member
 from simfa.trace.tensor_map import TensorMap
 
@@ -210,6 +210,7 @@ def build(
     places = origins(maps, ctas, bases, limits)
     grid_ctas = np.zeros(ctas, dispatch.CTA)
     grid_ctas["program"] = np.arange(ctas) % gpu.cluster
+    grid_ctas["turns"] = 0 if turns is None else turns
     grid = dispatch.make_grid(
         gpu.cluster,
         grid_ctas,
@@ -220,11 +221,9 @@ def build(
         slots,
         gpu.remote_cycles,
         gpu.schedule,
-        None if turns is None else np.array([[first, 0] for first in turns], np.int32),
-        _primed(gpu),
     )
     costs = {BY_NAME[name].opcode: cycles for name, cycles in gpu.costs}
-    core = (gpu.scheduler, gpu.issue_width, costs, gpu.gemm_gap, gpu.wgmma_tail, gpu.operand_share)
+    core = (gpu.scheduler, gpu.issue_width, gpu.gemm_gap, gpu.wgmma_tail, gpu.operand_share, dict(gpu.primed))
     return machine.Machine(
         grid,
         threads.make_threads(gpu.sms, gpu.slots_per_sm, count, *core),
@@ -232,16 +231,9 @@ def build(
         memory(gpu),
         events.make_queue(capacity),
         probe.make_probe(0, 10_000, slots, ctas, len(roles)),
-        code.instructions,
+        with_costs(code.instructions, costs),
         gpu.issue_buffer_entries,
     )
-
-
-def _primed(gpu: Tiny) -> Any:
-    arrivals = np.zeros(threads.NAMED_BARRIERS, np.int32)
-    for barrier, count in gpu.primed:
-        arrivals[barrier] = count
-    return arrivals
 
 
 def tensor_of(box: Box) -> TensorMap:

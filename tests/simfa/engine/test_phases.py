@@ -170,3 +170,9 @@ def test_a_deadlock_of_persistent_ctas_names_the_tile() -> None:
         SimulationError, match=r"tile 1, thread 0 \(SM 0\) waits since cycle \d+ at its instruction 1"
     ):
         run(gpu, [wait], ctas=2)
+
+
+def test_a_phase_begins_with_all_of_its_work_whatever_ran_before_it() -> None:
+    alone = run(tiny(), [program("PHASE cycles=100 fp32=0 mufu=100 operands=0", "BUBBLES cycles=50",
+                                 "PHASE cycles=100 fp32=0 mufu=100 operands=0")])  # fmt: skip
+    assert alone.of("PHASE") == [(0, 100), (150, 250)]
