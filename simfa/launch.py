@@ -56,8 +56,19 @@ def build(experiment: Experiment, seed: int, timeline_sm: int) -> machine.Machin
 
 
 def _build(experiment: Experiment, hardware: Hardware, seed: int, timeline_sm: int) -> machine.Machine:
-    kernel = persistent(experiment) if tiles.is_persistent(experiment.kernel) else one_tile(experiment)
-    maps = tensor_maps(experiment)
+    return machine_for(experiment, hardware, tiles.plan(experiment), tensor_maps(experiment), seed, timeline_sm)
+
+
+def machine_for(
+    experiment: Experiment,
+    hardware: Hardware,
+    plan: tiles.Plan,
+    maps: tuple[TensorMap, ...],
+    seed: int,
+    timeline_sm: int,
+) -> machine.Machine:
+    """A machine at cycle 0 for the CTAs of a plan: all of the launch, or those that a sample keeps."""
+    kernel = persistent(experiment, plan) if tiles.is_persistent(experiment.kernel) else one_tile(experiment, plan)
     alike = cluster_ctas(experiment) if multicasts(experiment) else 1  # CTAs of a cluster run the same programs
     members = [Member(0, [roles] * alike) for roles in kernel.programs]
     code = assemble(kernel.programs, maps, wgmma_timing(experiment.gpu), members)
@@ -67,32 +78,30 @@ def _build(experiment: Experiment, hardware: Hardware, seed: int, timeline_sm: i
     return machine_of(experiment.gpu, hardware, code, maps, kernel.grid, ctas_per_sm, seed, timeline_sm)
 
 
-def one_tile(experiment: Experiment) -> KernelLaunch:
+def one_tile(experiment: Experiment, plan: tiles.Plan) -> KernelLaunch:
     """A CTA per tile in grid order, with a program per number and direction of K/V tiles (paper, section 5)."""
     roles = fa3.roles if experiment.kernel.instruction == "wgmma" else cutile.roles
-    order = tiles.in_grid_order(experiment)
-    kinds = 2 * tiles.kv_tiles(experiment)[order[2]] + tiles.backward(experiment)
+    kinds = 2 * plan.steps + plan.backward
     found, chosen = np.unique(kinds, return_inverse=True)
     programs = [roles(shape_of(experiment), int(kind) // 2, bool(kind % 2)) for kind in found]
     ctas = np.zeros(len(kinds), dispatch.CTA)
     ctas["program"] = chosen
-    return KernelLaunch(programs, GridArrays(cluster_ctas(experiment), ctas, origins(experiment, order)))
+    return KernelLaunch(programs, GridArrays(cluster_ctas(experiment), ctas, origins(experiment, plan.order)))
 
 
-def persistent(experiment: Experiment) -> KernelLaunch:
+def persistent(experiment: Experiment, plan: tiles.Plan) -> KernelLaunch:
     """Persistent CTAs: static in grid order, or dynamic with the heaviest tiles first."""
     schedule = experiment.kernel.pipeline.schedule
     assert schedule is not None
     kernel = official_kernel(experiment)
-    order = tiles.launch_order(experiment)
-    steps = tiles.kv_tiles(experiment)[order[2]]
+    steps = plan.steps
     ctas = np.zeros(len(steps), dispatch.CTA)
     ctas["program"] = steps == 0
-    places = origins(experiment, order)
+    places = origins(experiment, plan.order)
     if experiment.kernel.pipeline.kv_order == "last_to_first":
         last = np.maximum(steps - 1, 0) * experiment.kernel.tile.kv_rows
         places[:, [fa3.MAP_K, fa3.MAP_V], 2] += last[:, None]
-    ctas["turns"], ctas["turns_1"] = tiles.turns(experiment)[order[2]].T
+    ctas["turns"], ctas["turns_1"] = plan.turns.T
     programs = [fa3_official.roles(kernel), fa3_official.empty_roles(kernel)]
     primed = fa3_official.primed_barriers(kernel)
     return KernelLaunch(programs, GridArrays(cluster_ctas(experiment), ctas, places, schedule, primed))
@@ -218,7 +227,7 @@ def multicasts(experiment: Experiment) -> bool:
     return bool(experiment.kernel.pipeline.multicast) and cluster_ctas(experiment) > 1
 
 
-def origins(experiment: Experiment, order: tuple[np.ndarray, np.ndarray, np.ndarray]) -> np.ndarray:
+def origins(experiment: Experiment, order: tiles.Order) -> np.ndarray:
     """Where each tile (batch, query head, query tile) lies in Q, K, V and O, shape (tiles, 4, RANKS)."""
     batch, head, index = order
     tile = experiment.kernel.tile

@@ -71,7 +71,7 @@ def run(
     """
     machine = launch.build(experiment, seed, -1 if timeline_sm is None else timeline_sm)
     meters = _gauges(timeline_sm)
-    wall_s = _run(machine, progress, should_stop, meters)
+    wall_s = run_machine(machine, progress, should_stop, meters)
     names = stats.role_names(machine.state.stall_cycles.shape[0])
     seen = _observed(machine, meters, names, cta_table.places(experiment))
     result = Result(NAME, **stats.derive(experiment, machine, wall_s), notes=_notes(experiment, seen.spans_dropped))
@@ -89,7 +89,7 @@ def run_trace(
     """Simulate a trace; its record and what was observed. Otherwise as `run`."""
     machine = trace_launch.build(trace, gpu, seed, -1 if timeline_sm is None else timeline_sm)
     meters = _gauges(timeline_sm)
-    wall_s = _run(machine, progress, should_stop, meters)
+    wall_s = run_machine(machine, progress, should_stop, meters)
     names = stats.thread_names(machine.state.stall_cycles.shape[0])
     return stats.derive_trace(trace, gpu, machine, wall_s), _observed(machine, meters, names, None)
 
@@ -108,11 +108,11 @@ def _observed(machine: Machine, meters: gauges.Gauges | None, names: list[str], 
     )
 
 
-def _run(
+def run_machine(
     machine: Machine,
     progress: Callable[[float], None] | None,
     should_stop: Callable[[], bool] | None,
-    meters: gauges.Gauges | None,
+    meters: gauges.Gauges | None = None,
 ) -> float:
     """Run a machine from cycle 0 to its end; seconds that it took."""
     loop.begin(machine)

@@ -1,9 +1,35 @@
 """The tiles of a launch: their order, how many K/V blocks each reads, and how many of those need a mask."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from presets.experiment import Experiment
 from presets.specs import KernelSpec
+
+Order = tuple[np.ndarray, np.ndarray, np.ndarray]  # batch, query head and query tile of every CTA or tile
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a launch runs: every CTA or tile in the order in which they are handed out, and what each reads."""
+
+    order: Order
+    steps: np.ndarray  # K/V tiles
+    turns: np.ndarray  # steps after the first: with a mask, without; shape (CTAs, 2)
+    backward: np.ndarray  # whether K/V tiles are read against the kernel's order
+
+    def only(self, kept: np.ndarray) -> "Plan":
+        """Some of the CTAs, by their number, in the same order."""
+        batch, head, index = (axis[kept] for axis in self.order)
+        return Plan((batch, head, index), self.steps[kept], self.turns[kept], self.backward[kept])
+
+
+def plan(experiment: Experiment) -> Plan:
+    """The whole launch of an experiment."""
+    order = launch_order(experiment)
+    index = order[2]
+    return Plan(order, kv_tiles(experiment)[index], turns(experiment)[index], backward(experiment))
 
 
 def query_tiles(experiment: Experiment) -> int:
@@ -42,13 +68,13 @@ def is_persistent(kernel: KernelSpec) -> bool:
     return kernel.pipeline.schedule in ("static", "dynamic")
 
 
-def launch_order(experiment: Experiment) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def launch_order(experiment: Experiment) -> Order:
     """Batch, query head and query tile of every CTA or tile, in the order in which they are handed out."""
     dynamic = experiment.kernel.pipeline.schedule == "dynamic"
     return heaviest_first(experiment) if dynamic else in_grid_order(experiment)
 
 
-def in_grid_order(experiment: Experiment) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def in_grid_order(experiment: Experiment) -> Order:
     """Batch, query head and query tile of every tile, in the order of the grid's numbers.
 
     block_fastest: query tile fastest, then head, then batch. head_fastest: head, then batch, then query tile, whose
@@ -86,16 +112,17 @@ def cluster_ctas(experiment: Experiment) -> int:
     return size if fits else 1
 
 
-def heaviest_first(experiment: Experiment) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The dynamic schedule's order: sections of heads whose K and V fit `section_bytes`, last query tile first.
-
-    A section is a power of two of KV heads, with all their query heads; inside it heads are fastest.
-    """
-    work = experiment.workload
+def section_heads(experiment: Experiment) -> int:
+    """Query heads of a section of the dynamic schedule: a power of two of KV heads that fit `section_bytes`."""
     group = experiment.heads_q // experiment.heads_kv
-    head_bytes = 2 * work.seq_kv * experiment.llm.head_dim * experiment.precision_bytes
+    head_bytes = 2 * experiment.workload.seq_kv * experiment.llm.head_dim * experiment.precision_bytes
     fits = max((experiment.kernel.pipeline.section_bytes or 0) // head_bytes, 1)
-    section = 2 ** (fits.bit_length() - 1) * group
+    return int(2 ** (fits.bit_length() - 1)) * group
+
+
+def heaviest_first(experiment: Experiment) -> Order:
+    """The dynamic schedule's order: section by section, last query tile first; inside it heads are fastest."""
+    section = section_heads(experiment)
     batch, head, index = in_grid_order(experiment)
     number = batch * experiment.heads_q + head
     order = np.lexsort((number % section, -index, number // section))

@@ -14,7 +14,7 @@ from simfa.engine import opcodes as op
 from simfa.engine.machine import Machine
 from simfa.engine.opcodes import RANKS
 from simfa.isa import Program
-from simfa.tiles import is_persistent, kv_tiles
+from simfa.tiles import is_persistent, kv_tiles, plan
 from simfa.trace.assemble import Code, assemble
 from simfa.trace.bubbles import THREADS_PER_WARPGROUP
 from simfa.trace.fillings import Member
@@ -111,7 +111,7 @@ def trace_of(experiment: Experiment) -> Trace:
     check(experiment)
     if is_persistent(experiment.kernel):
         raise NotModelled(f"{experiment.kernel.name} runs persistent CTAs, which a trace cannot say yet")
-    kernel = launch.one_tile(experiment)
+    kernel = launch.one_tile(experiment, plan(experiment))
     names: list[tuple[str, ...]] = []
     programs: dict[str, Program] = {}
     for count, roles in zip(sorted({int(n) for n in kv_tiles(experiment)}), kernel.programs, strict=True):

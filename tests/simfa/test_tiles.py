@@ -40,7 +40,8 @@ def test_a_sawtooth_turns_with_every_wave() -> None:
 
 
 def test_a_wave_on_its_way_back_loads_the_last_tile_first() -> None:
-    kernel = launch.one_tile(experiment(f"{GB10} --seq 512 --set pipeline.kv_traversal=sawtooth"))
+    case = experiment(f"{GB10} --seq 512 --set pipeline.kv_traversal=sawtooth")
+    kernel = launch.one_tile(case, tiles.plan(case))
     first, second = (kernel.programs[kernel.grid.ctas["program"][cta]][0].rows for cta in (0, 48))
     loads = [[row["gmem"][2] for row in rows if row.get("map") == 1 and "gmem" in row] for rows in (first, second)]
     assert loads[0] == list(range(0, 512, 64)) and loads[1] == loads[0][::-1]

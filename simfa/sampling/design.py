@@ -1,0 +1,87 @@
+"""How a launch is sampled: how many units, waves of each, and K/V steps, for a number of line requests."""
+
+from dataclasses import dataclass
+from math import ceil
+
+import numpy as np
+
+from presets.experiment import Experiment
+from simfa import coverage, tiles
+from simfa.sampling import kept, shorten
+from simfa.tiles import Plan
+
+LINES = 60_000_000  # line requests of all runs together, some 6 s on one core
+WAVES = (3, 2)  # of each unit; what the last one adds is what a wave left out would have added
+FEWEST_UNITS, FEWEST_WAVES = 3, 8  # altogether: the first unit is not like the others
+WANTED_STEPS, FEWEST_STEPS = 16, 12  # of the longest run; units are left out to have the first, where there are many
+HALVINGS = 3  # runs with K/V steps n, n/2 and n/4
+MOST_RAISED_STEPS = 16  # of the shortest run, raised so that its L2 keeps `LEAST_TILES`
+LEAST_TILES = 4  # K and V tiles of every live head that a shortened L2 must hold: those in flight
+
+
+@dataclass(frozen=True)
+class Design:
+    """Numbers of the CTAs kept with the most and with fewer waves, and K/V steps of the runs, rising.
+
+    `sets` are those of an L2 slice for each of `steps`; `l2_is_larger` where they could not be as few as the steps ask.
+    """
+
+    kept: np.ndarray
+    fewer: np.ndarray
+    units: int
+    steps: tuple[int, ...]
+    sets: tuple[int, ...]
+    l2_is_larger: bool = False
+
+    @property
+    def whole_loop(self) -> bool:
+        """All K/V steps are simulated; only CTAs are left out."""
+        return len(self.steps) == 1
+
+
+def design(experiment: Experiment, plan: Plan, lines: int = LINES) -> Design | None:
+    """How to sample a launch with about so many line requests; None if the whole launch needs no more."""
+    if coverage.line_requests(experiment) * plan.steps.mean() / shorten.steps_of(experiment) <= lines:
+        return None
+    found = kept.units(experiment, plan)
+    ctas = [len(kept.choose(experiment, plan, found, waves, 1)) for waves in WAVES]
+    whole = shorten.steps_of(experiment)
+    tile_lines = shorten.tile_bytes(experiment) // experiment.gpu.l2.line_bytes
+    if tiles.cluster_ctas(experiment) > 1 and experiment.kernel.pipeline.multicast:
+        tile_lines //= tiles.cluster_ctas(experiment)
+    step_lines = max(tile_lines * plan.steps.mean() / whole, 1)
+    fewest = min(max(FEWEST_UNITS, ceil(FEWEST_WAVES * kept.wave_ctas(experiment) / ctas[0])), found.alike)
+    again = ctas[1] if ctas[1] < ctas[0] else 0
+    per_unit = step_lines * (ctas[0] + again) * whole  # with the whole K/V loop
+    if per_unit * fewest <= lines:
+        return _with(experiment, plan, found, min(int(lines / per_unit), found.alike), (whole,))
+    per_unit = step_lines * (ctas[0] * (1 + 1 / 2 + 1 / 4) + again * (1 + 1 / 2))  # for a step of the longest run
+    count = min(max(int(lines / per_unit / WANTED_STEPS), fewest), found.alike)
+    most = max(int(lines / per_unit / count), FEWEST_STEPS)
+    shortest = max(most // 2 ** (HALVINGS - 1), _least_steps(experiment, plan))
+    return _with(experiment, plan, found, count, tuple(shortest * 2**n for n in range(HALVINGS)))
+
+
+def _least_sets(experiment: Experiment, plan: Plan) -> int:
+    """Sets of an L2 slice that hold what is in flight of all live heads."""
+    timing, cache = coverage.check(experiment).timing, experiment.gpu.l2
+    heads = shorten.live_heads(experiment, plan, kept.wave_ctas(experiment))
+    lines = LEAST_TILES * heads * shorten.tile_bytes(experiment) / cache.line_bytes
+    return min(ceil(lines / (cache.slices * timing.ways)), shorten.l2_sets(experiment))
+
+
+def _least_steps(experiment: Experiment, plan: Plan) -> int:
+    share = _least_sets(experiment, plan) / shorten.l2_sets(experiment)
+    return min(ceil(shorten.steps_of(experiment) * share), MOST_RAISED_STEPS)
+
+
+def _with(experiment: Experiment, plan: Plan, found: kept.Units, count: int, steps: tuple[int, ...]) -> Design:
+    """The design of so many units and steps; all steps where the longest run would be nearly as long."""
+    whole, sets = shorten.steps_of(experiment), shorten.l2_sets(experiment)
+    if steps[-1] >= whole:
+        steps = (whole,)
+    most, fewer = (kept.choose(experiment, plan, found, waves, count) for waves in WAVES)
+    least = _least_sets(experiment, plan)
+    stands_for = min(whole, steps[0] * sets / least)  # steps for which the L2 is not larger than it should be
+    own = tuple(max(round(sets * n / stands_for), 1) if n < whole else sets for n in steps)
+    return Design(most, fewer, count, steps, own, stands_for < whole and len(steps) > 1)

@@ -1,0 +1,137 @@
+"""From samples to the whole launch: straight lines along K/V steps, then the waves and units left out; with errors.
+
+Everything additive is taken along K/V steps first: at fixed CTAs, time and traffic grow by the same amount with
+each further step (`Line`). A wave left out adds what a settled CTA takes, times its CTAs; a unit left out adds
+what the units after the first take. The time of a launch is that of all CTAs together over the slots that work
+side by side, and what slots idle at the end.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+
+from simfa.sampling.groups import Groups
+from simfa.sampling.measure import Sample
+
+ROUNDING = 1e-3  # relative error below which none is claimed: L2 sets and boxes of a short run are whole numbers
+UNITS_DIFFER = 0.01  # allowed for where units are left out: each meets the waves at another place
+
+
+@dataclass(frozen=True)
+class Value:
+    """A number and how far it may be off, in its own unit; 0 where nothing was left out."""
+
+    value: float
+    error: float
+
+    @property
+    def error_pct(self) -> float:
+        """The error in per cent of the number."""
+        return 100 * self.error / abs(self.value) if self.value else 0.0
+
+    def __add__(self, other: "Value") -> "Value":
+        """Sums of numbers whose errors have different causes."""
+        return Value(self.value + other.value, sqrt(self.error**2 + other.error**2))
+
+    def times(self, factor: float) -> "Value":
+        """So many of them, all off by the same."""
+        return Value(self.value * factor, self.error * abs(factor))
+
+
+def line(samples: Sequence[Sample], of: Callable[[Sample], float], steps: float) -> Value:
+    """Extrapolated to `steps` from the two longest samples; its error is how much the third would have changed it.
+
+    A run of all steps stands for itself.
+    """
+    if len(samples) == 1:
+        return Value(of(samples[0]), 0.0)
+    if len(samples) == 2:
+        return Value(_through(samples, of, steps), 0.0)
+    found, before = _through(samples[-2:], of, steps), _through(samples[-3:-1], of, steps)
+    return Value(found, abs(found - before) / 2 + ROUNDING * abs(found))
+
+
+def _through(two: Sequence[Sample], of: Callable[[Sample], float], steps: float) -> float:
+    low, high = two
+    low_y, high_y = of(low), of(high)
+    return low_y + (high_y - low_y) / (high.steps - low.steps) * (steps - low.steps)
+
+
+def cycles(samples: Sequence[Sample], groups: Groups) -> Value:
+    """Cycles of the whole launch."""
+    found = line(samples, lambda sample: sample.cycles, groups.mean_steps)
+    if not groups.left_out and not groups.units_left_out:
+        return found
+    one = _settled(samples, groups)
+    found += one.times(groups.left_out / groups.slots)
+    if groups.units_left_out:
+        found += _unit(samples, groups, one).times(groups.units_left_out / groups.slots)
+    return found + Value(0.0, one.value / 4)  # slots may idle otherwise at the end
+
+
+def _settled(samples: Sequence[Sample], groups: Groups) -> Value:
+    """Cycles of a CTA that was left out, from those like it."""
+    steps = groups.mean_steps_left_out / groups.settled_share
+    found = line(samples, _mean_of(groups.settled), steps)
+    if not groups.before.any():
+        return found
+    earlier = line(samples, _mean_of(groups.before), steps)
+    return found + Value(0.0, abs(found.value - earlier.value) / 2)
+
+
+def _mean_of(mask: np.ndarray) -> Callable[[Sample], float]:
+    return lambda sample: float(sample.busy_cycles[mask].mean())
+
+
+def _sum_of(mask: np.ndarray) -> Callable[[Sample], float]:
+    return lambda sample: float(sample.busy_cycles[mask].sum())
+
+
+def _unit(samples: Sequence[Sample], groups: Groups, one: Value) -> Value:
+    """Cycles of all CTAs of a unit like those left out."""
+    each = [line(samples, _sum_of(groups.unit == number), groups.mean_steps) for number in groups.like_left_out]
+    values = np.array([value.value for value in each])
+    spread = float(values.std(ddof=1)) / sqrt(len(values)) if len(values) > 1 else float(values[0]) / 20
+    mean = Value(float(values.mean()), float(np.mean([value.error for value in each])))
+    return mean + Value(0.0, spread) + one.times(groups.left_out_of_unit)
+
+
+def kv_read_bytes(samples: Sequence[Sample], fewer: Sequence[Sample], groups: Groups, least: float) -> Value:
+    """DRAM reads of K and V by the whole launch; every byte is read at `least` once."""
+    kept = line(samples, _kv_read, groups.mean_steps)
+    kept += _kv_of_a_cta(samples, fewer, groups).times(groups.left_out)
+    whole = kept.times(groups.ctas / groups.ctas_of_units_kept)
+    whole += Value(0.0, UNITS_DIFFER * (whole.value - kept.value))
+    return Value(max(whole.value, least), whole.error)
+
+
+def _kv_read(sample: Sample) -> float:
+    return sample.kv_read_bytes
+
+
+def _kv_of_a_cta(samples: Sequence[Sample], fewer: Sequence[Sample], groups: Groups) -> Value:
+    """What each CTA of a further wave reads of K and V: samples with more waves against those with fewer."""
+    if not fewer:
+        return Value(0.0, 0.0)
+    most = samples[-len(fewer) :]
+    added = line(most, _kv_read, groups.mean_steps).value - line(fewer, _kv_read, groups.mean_steps).value
+    longest = (most[-1].kv_read_bytes - fewer[-1].kv_read_bytes) * groups.mean_steps / most[-1].steps
+    found, own = (max(more, 0.0) / groups.fewer_ctas for more in (added, longest))
+    return Value(found, abs(found - own) / 2)
+
+
+def dirty_bytes(samples: Sequence[Sample], fewer: Sequence[Sample], groups: Groups, most: float) -> Value:
+    """What the L2 holds of O at the end, at `most` so much."""
+    found = line(samples, lambda sample: sample.dirty_bytes, groups.mean_steps)
+    if fewer:
+        scale = groups.mean_steps / samples[-1].steps
+        found += Value(0.0, abs(samples[-1].dirty_bytes - fewer[-1].dirty_bytes) * scale)
+    return Value(min(max(found.value, 0.0), most), found.error)
+
+
+def tensor_cycles(samples: Sequence[Sample], groups: Groups) -> float:
+    """Cycles in which tensor cores work, over all SMs."""
+    kept = line(samples, lambda sample: sample.tensor_cycles, groups.mean_steps).value
+    return kept * groups.steps / groups.steps_kept

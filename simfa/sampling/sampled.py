@@ -1,0 +1,186 @@
+"""Run the samples of a launch and answer for the whole of it."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any
+
+from presets.errors import NotModelled
+from presets.experiment import Experiment
+from presets.record import Result
+from simfa import coverage, simulate, stats, tiles
+from simfa.sampling import estimate, measure, shorten
+from simfa.sampling.design import LINES, Design, design
+from simfa.sampling.estimate import Value
+from simfa.sampling.groups import Groups, groups
+from simfa.sampling.measure import Sample
+from simfa.tiles import Plan
+
+Progress = Callable[[float], None] | None
+Stop = Callable[[], bool] | None
+
+
+@dataclass(frozen=True)
+class Samples:
+    """The runs of a design: K/V steps rising; with fewer waves; and with half of the L2, where it is too large."""
+
+    most: Sequence[Sample]
+    fewer: Sequence[Sample]
+    half_l2: Sample | None
+    wall_s: float
+
+
+def check(experiment: Experiment) -> None:
+    """NotModelled where a sample would not stand for the whole launch."""
+    coverage.check(experiment)
+    if experiment.kernel.pipeline.kv_traversal == "sawtooth":
+        raise NotModelled(
+            "no sample of pipeline.kv_traversal=sawtooth: waves that are left out would turn the others round; "
+            "simulate the whole launch (without --sample), or set pipeline.kv_traversal=cyclic"
+        )
+
+
+def run(
+    experiment: Experiment, seed: int = 0, progress: Progress = None, should_stop: Stop = None, lines: int = LINES
+) -> Result | None:
+    """The answer by sampling with about so many line requests; None if the whole launch needs no more.
+
+    Raises as `simulate.run`, and NotModelled where samples would not stand for the launch.
+    """
+    check(experiment)
+    plan = tiles.plan(experiment)
+    found = design(experiment, plan, lines)
+    if found is None:
+        return None
+    samples = _samples(experiment, plan, found, seed, progress, should_stop)
+    return _result(experiment, plan, found, groups(experiment, plan, found), samples)
+
+
+def _samples(
+    experiment: Experiment, plan: Plan, found: Design, seed: int, progress: Progress, should_stop: Stop
+) -> Samples:
+    runs = [(found.kept, *size) for size in zip(found.steps, found.sets, strict=True)]
+    first_fewer = len(runs)
+    if len(found.fewer) < len(found.kept):
+        runs += [(found.fewer, *size) for size in zip(found.steps[-2:], found.sets[-2:], strict=True)]
+    last_fewer = len(runs)
+    if found.l2_is_larger:
+        runs.append((found.kept, found.steps[-2], max(found.sets[-2] // 2, 1)))
+    costs = [len(kept) * steps for kept, steps, _ in runs]
+    done, wall_s, results = 0, 0.0, []
+    for (kept, steps, sets), cost in zip(runs, costs, strict=True):
+        short = shorten.short(experiment, plan.only(kept), steps, sets)
+        machine = short.machine(seed)
+        told = _part(progress, done / sum(costs), cost / sum(costs))
+        wall_s += simulate.run_machine(machine, told, should_stop)
+        results.append(measure.sample(short, machine))
+        done += cost
+    half = results[-1] if found.l2_is_larger else None
+    return Samples(results[:first_fewer], results[first_fewer:last_fewer], half, wall_s)
+
+
+def _part(progress: Progress, start: float, share: float) -> Progress:
+    return None if progress is None else lambda done: progress(start + done * share)
+
+
+def _result(experiment: Experiment, plan: Plan, found: Design, own: Groups, samples: Samples) -> Result:
+    cycles = estimate.cycles(samples.most, own)
+    rows = measure.query_rows(experiment, plan, experiment.kernel.tile.query_rows)
+    output = rows * measure.row_bytes(experiment)
+    kv = estimate.kv_read_bytes(samples.most, samples.fewer, own, _kv_bytes(experiment))
+    dirty = estimate.dirty_bytes(samples.most, samples.fewer, own, min(output, experiment.gpu.l2.bytes))
+    if samples.half_l2 is not None:
+        cycles, kv = (_allowing_for(value, samples, of) for value, of in ((cycles, _cycles), (kv, _kv_read)))
+    reads, writes = Value(output + kv.value, kv.error), Value(output - dirty.value, dirty.error)
+    launch_s = experiment.gpu.launch.overhead_s or 0.0
+    tensor = estimate.tensor_cycles(samples.most, own) / (experiment.gpu.sm.count * cycles.value)
+    moved = reads.value + output
+    ideal = moved <= stats.IDEAL_TOLERANCE * stats.compulsory_bytes(experiment)
+    shares = samples.most[-1].shares | {"tensor_cores": tensor}
+    del shares["mufu"]  # of phases and bubbles a sample keeps no count
+    requested = l2_bytes(experiment, plan)
+    simulated = sum(sample.lines for sample in (*samples.most, *samples.fewer))
+    whole_lines = requested // experiment.gpu.l2.line_bytes
+    return Result(
+        simulate.NAME,
+        latency_s=cycles.value / experiment.gpu.sm.clock_hz + launch_s,
+        flops=stats.flops(experiment),
+        l2_bytes=requested,
+        dram_read_bytes=round(reads.value),
+        dram_write_bytes=round(writes.value),
+        regime="ideal" if ideal else "realistic",
+        bottleneck=stats.bottleneck(shares),
+        tensor_core_utilization=tensor,
+        extra={
+            "cycles": round(cycles.value),
+            "latency_error_pct": cycles.error_pct,
+            "dram_error_pct": (reads + writes).error_pct,
+            "dram_read_error_pct": reads.error_pct,
+            "dram_write_error_pct": writes.error_pct,
+            "sampled_fraction": simulated / whole_lines,
+            "sample": _words(experiment, found, own),
+            "line_requests": whole_lines,
+            "dirty_bytes_left": round(dirty.value),
+            "wall_s": samples.wall_s,
+            "utilization": shares,
+        },
+        notes=(coverage.standing(experiment), _note(found, cycles)),
+    )
+
+
+def _allowing_for(value: Value, samples: Samples, of: Callable[[Sample], float]) -> Value:
+    """The L2 of the runs was larger than their steps ask for: off by what half of it changes."""
+    assert samples.half_l2 is not None
+    change = abs(of(samples.half_l2) / max(of(samples.most[-2]), 1.0) - 1)
+    return Value(value.value, sqrt(value.error**2 + (change * value.value) ** 2))
+
+
+def _cycles(sample: Sample) -> float:
+    return sample.cycles
+
+
+def _kv_read(sample: Sample) -> float:
+    return sample.kv_read_bytes
+
+
+def _words(experiment: Experiment, found: Design, own: Groups) -> dict[str, Any]:
+    """What was simulated of what there is."""
+    return {
+        "kv_steps": list(found.steps),
+        "kv_steps_of": shorten.steps_of(experiment),
+        "ctas": len(found.kept),
+        "ctas_of": own.ctas,
+        "units": found.units,
+        "units_of": found.units + own.units_left_out,
+    }
+
+
+def _note(found: Design, cycles: Value) -> str:
+    return (
+        f"extrapolated from a sample of {len(found.kept):,} CTAs and up to {found.steps[-1]:,} K/V steps; "
+        f"latency within about {cycles.error_pct:.1f} % of the whole simulation"
+    )
+
+
+def _kv_bytes(experiment: Experiment) -> int:
+    work = experiment.workload
+    return 2 * work.batch * work.seq_kv * experiment.heads_kv * measure.row_bytes(experiment)
+
+
+def l2_bytes(experiment: Experiment, plan: Plan) -> int:
+    """Bytes that all CTAs load and store: with multicast the CTAs of a cluster load K and V once together."""
+    tile, work = experiment.kernel.tile, experiment.workload
+    query = measure.query_rows(experiment, plan, tile.query_rows)
+    keys = int(tiles_rows(plan, tile.kv_rows, work.seq_kv))
+    cluster = tiles.cluster_ctas(experiment)
+    if experiment.kernel.pipeline.multicast and cluster > 1:
+        keys //= cluster
+    return 2 * (query + keys) * measure.row_bytes(experiment)
+
+
+def tiles_rows(plan: Plan, kv_rows: int, seq_kv: int) -> int:
+    """Rows of K that all CTAs read."""
+    rows = plan.steps * kv_rows
+    rows[rows > seq_kv] = seq_kv
+    return int(rows.sum())
