@@ -36,6 +36,7 @@ class Experiment(Section):
     kernel: KernelSpec
     workload: Workload
     params: Params = "paper"  # where the values of GPU and kernel come from
+    sample: bool = False  # the cycle simulation answers by sampling, with an error, where the launch is long
 
     @model_validator(mode="after")
     def _heads_shared(self) -> "Experiment":

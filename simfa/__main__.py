@@ -57,6 +57,11 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--timeline-sm", type=int, default=0, help="the SM to observe (default 0)")
     parser.add_argument("--occupancy", type=Path, metavar="FILE", help="write queue levels over time (CSV)")
     parser.add_argument("--ctas", type=Path, metavar="FILE", help="write a row for every CTA (CSV)")
+    parser.add_argument(
+        "--sample",
+        action="store_true",
+        help="simulate a part of a long launch and extrapolate: adds latency_error_pct and sampled_fraction",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON records")
     parser.add_argument("--quiet", action="store_true", help="no progress on standard error")
     parser.set_defaults(run=run)
@@ -99,9 +104,11 @@ def run(args: argparse.Namespace) -> int:
     """Simulate a trace or every experiment the options describe; one JSON object, or a list of several."""
     if args.seed < 0:
         raise PresetError(f"--seed: {args.seed} is out of range; allowed: 0 or more")
+    if args.sample:
+        _check_sample(args)
     if args.trace is not None:
         return _run_trace(args)
-    todo = _experiments(args)
+    todo = [experiment.model_copy(update={"sample": args.sample}) for experiment in _experiments(args)]
     if len(todo) != 1 and (given := list(_files(args))):
         raise PresetError(f"{given[0]} takes one experiment, the options describe {len(todo)}")
     _check_files(args, todo[0].gpu)
@@ -112,6 +119,14 @@ def run(args: argparse.Namespace) -> int:
     for record in records:
         print(_line(record, f"{record['llm'] or 'bare shape'}  L={record['seq_q']}"))
     return 0
+
+
+def _check_sample(args: argparse.Namespace) -> None:
+    """A sample is of an experiment, and nothing of it is observed. Raises PresetError."""
+    if args.trace is not None:
+        raise PresetError("--sample: a trace is simulated whole; a sample needs a model or a bare shape")
+    if given := list(_files(args)):
+        raise PresetError(f"{given[0]} needs the whole simulation: leave out --sample")
 
 
 def _run_trace(args: argparse.Namespace) -> int:
@@ -173,12 +188,17 @@ def _print_trace(trace: Trace, output: Path | None) -> int:
 
 def _line(record: dict[str, Any], name: str) -> str:
     tflops = record["tflops"] or 0.0
-    parts = (
+    parts = [
         name,
         f"{record['latency_us']:.1f} us  {tflops:.0f} TFLOPS  {record['cycles']:,} cycles",
         f"DRAM {record['dram_bytes'] / 1e6:.1f} MB  bottleneck {record['bottleneck']}",
         f"simulated in {record['wall_s']:.2f} s",
-    )
+    ]
+    if "sampled_fraction" in record:
+        parts.append(
+            f"sample of {record['sampled_fraction']:.2%}: time within about {record['latency_error_pct']:.1f} %, "
+            f"DRAM traffic {record['dram_error_pct']:.1f} %"
+        )
     return "  ".join(parts)
 
 

@@ -12,7 +12,7 @@ from presets.record import Result
 from presets.specs import GpuSpec
 from simfa import coverage, cta_table, deadlock, launch, occupancy, stats, trace_launch
 from simfa.columns import Columns
-from simfa.engine import gauges, loop
+from simfa.engine import gauges, loop, probe
 from simfa.engine.machine import Machine
 from simfa.trace.model import Trace
 
@@ -42,6 +42,9 @@ class Observed:
     occupancy: Columns
 
 
+NOTHING_SEEN = Observed(np.zeros(0, probe.SPAN), 0, {}, {})
+
+
 @dataclass(frozen=True)
 class Simulation:
     """A finished run: the Result, and what was observed."""
@@ -68,13 +71,24 @@ def run(
     `seed` deals SM pairs out to L2 partitions; equal seeds give identical runs. `progress` gets the share of
     CTAs retired, several times a second; when `should_stop` answers True the run raises Cancelled. Raises
     NotModelled where the simulator cannot answer, SimulationError on a deadlock.
+
+    An experiment with `sample` is answered by `simfa.sampling`, without anything observed, or, where the launch is
+    too short to leave much out, simulated whole.
     """
+    if experiment.sample:
+        from simfa.sampling import sampled  # which runs machines by this module
+
+        result = sampled.run(experiment, seed, progress, should_stop)
+        if result is not None:
+            return Simulation(result, NOTHING_SEEN, timeline_sm)
     machine = launch.build(experiment, seed, -1 if timeline_sm is None else timeline_sm)
     meters = _gauges(timeline_sm)
     wall_s = run_machine(machine, progress, should_stop, meters)
     names = stats.role_names(machine.state.stall_cycles.shape[0])
     seen = _observed(machine, meters, names, cta_table.places(experiment))
     result = Result(NAME, **stats.derive(experiment, machine, wall_s), notes=_notes(experiment, seen.spans_dropped))
+    if experiment.sample:
+        result = sampled.as_whole(result)
     return Simulation(result, seen, timeline_sm)
 
 

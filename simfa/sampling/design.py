@@ -12,8 +12,12 @@ from simfa.tiles import Plan
 
 LINES = 60_000_000  # line requests of all runs together, some 6 s on one core
 WAVES = (3, 2)  # of each unit; what the last one adds is what a wave left out would have added
-FEWEST_UNITS, FEWEST_WAVES = 3, 8  # altogether: the first unit is not like the others
-WANTED_STEPS, FEWEST_STEPS = 16, 12  # of the longest run; units are left out to have the first, where there are many
+FEWEST_UNITS, FEWEST_WAVES = 4, 8  # altogether: the first unit is not like the others
+WANTED_STEPS, FEWEST_STEPS = (
+    16,
+    12,
+)  # of the longest run; units are left out to have the first, where there are many
+WORTH = 0.8  # of the whole launch's steps: a sample that needs more is not worth its error
 HALVINGS = 3  # runs with K/V steps n, n/2 and n/4
 MOST_RAISED_STEPS = 16  # of the shortest run, raised so that its L2 keeps `LEAST_TILES`
 LEAST_TILES = 4  # K and V tiles of every live head that a shortened L2 must hold: those in flight
@@ -23,7 +27,7 @@ LEAST_TILES = 4  # K and V tiles of every live head that a shortened L2 must hol
 class Design:
     """Numbers of the CTAs kept with the most and with fewer waves, and K/V steps of the runs, rising.
 
-    `sets` are those of an L2 slice for each of `steps`; `l2_is_larger` where they could not be as few as the steps ask.
+    `sets` are those of an L2 slice for each of `steps`; `l2_is_larger` where they are more than the steps ask for.
     """
 
     kept: np.ndarray
@@ -40,26 +44,31 @@ class Design:
 
 
 def design(experiment: Experiment, plan: Plan, lines: int = LINES) -> Design | None:
-    """How to sample a launch with about so many line requests; None if the whole launch needs no more."""
-    if coverage.line_requests(experiment) * plan.steps.mean() / shorten.steps_of(experiment) <= lines:
+    """How to sample a launch with about so many line requests; None if the whole launch needs not many more."""
+    whole, step_lines = shorten.steps_of(experiment), _lines_of_a_step(experiment, plan)
+    if step_lines * whole * len(plan.steps) <= lines:
         return None
     found = kept.units(experiment, plan)
-    ctas = [len(kept.choose(experiment, plan, found, waves, 1)) for waves in WAVES]
-    whole = shorten.steps_of(experiment)
-    tile_lines = shorten.tile_bytes(experiment) // experiment.gpu.l2.line_bytes
-    if tiles.cluster_ctas(experiment) > 1 and experiment.kernel.pipeline.multicast:
-        tile_lines //= tiles.cluster_ctas(experiment)
-    step_lines = max(tile_lines * plan.steps.mean() / whole, 1)
-    fewest = min(max(FEWEST_UNITS, ceil(FEWEST_WAVES * kept.wave_ctas(experiment) / ctas[0])), found.alike)
-    again = ctas[1] if ctas[1] < ctas[0] else 0
-    per_unit = step_lines * (ctas[0] + again) * whole  # with the whole K/V loop
-    if per_unit * fewest <= lines:
-        return _with(experiment, plan, found, min(int(lines / per_unit), found.alike), (whole,))
-    per_unit = step_lines * (ctas[0] * (1 + 1 / 2 + 1 / 4) + again * (1 + 1 / 2))  # for a step of the longest run
-    count = min(max(int(lines / per_unit / WANTED_STEPS), fewest), found.alike)
-    most = max(int(lines / per_unit / count), FEWEST_STEPS)
-    shortest = max(most // 2 ** (HALVINGS - 1), _least_steps(experiment, plan))
+    most, fewer = (kept.ctas_of_unit(experiment, plan, found, waves) for waves in WAVES)
+    fewest = min(max(FEWEST_UNITS, ceil(FEWEST_WAVES * kept.wave_ctas(experiment) / most)), found.alike)
+    again = fewer if most < found.sizes[0] else 0
+    count = min(int(lines / (step_lines * whole * (most + again))), found.alike)
+    if count >= fewest:
+        chosen = _with(experiment, plan, found, count, (whole,))
+        if chosen is not None:
+            return chosen
+    per_step = step_lines * (most * (1 + 1 / 2 + 1 / 4) + again * (1 + 1 / 2))  # of the longest run, a unit
+    least = 2 ** (HALVINGS - 1) * _least_steps(experiment, plan)
+    count = min(max(int(lines / per_step / max(WANTED_STEPS, least)), fewest), found.alike)
+    shortest = max(int(lines / per_step / count), FEWEST_STEPS, least) // 2 ** (HALVINGS - 1)
     return _with(experiment, plan, found, count, tuple(shortest * 2**n for n in range(HALVINGS)))
+
+
+def _lines_of_a_step(experiment: Experiment, plan: Plan) -> float:
+    """Lines that a CTA asks for in one of all K/V steps, on average over CTAs; half where a cluster shares them."""
+    lines = shorten.tile_bytes(experiment) / experiment.gpu.l2.line_bytes
+    shared = tiles.cluster_ctas(experiment) if experiment.kernel.pipeline.multicast else 1
+    return max(lines / shared * float(plan.steps.mean()) / shorten.steps_of(experiment), 1.0)
 
 
 def _least_sets(experiment: Experiment, plan: Plan) -> int:
@@ -75,12 +84,19 @@ def _least_steps(experiment: Experiment, plan: Plan) -> int:
     return min(ceil(shorten.steps_of(experiment) * share), MOST_RAISED_STEPS)
 
 
-def _with(experiment: Experiment, plan: Plan, found: kept.Units, count: int, steps: tuple[int, ...]) -> Design:
-    """The design of so many units and steps; all steps where the longest run would be nearly as long."""
+def _with(
+    experiment: Experiment, plan: Plan, found: kept.Units, count: int, steps: tuple[int, ...]
+) -> Design | None:
+    """The design of so many units and steps; None where the runs together would be as long as the whole launch."""
     whole, sets = shorten.steps_of(experiment), shorten.l2_sets(experiment)
     if steps[-1] >= whole:
         steps = (whole,)
     most, fewer = (kept.choose(experiment, plan, found, waves, count) for waves in WAVES)
+    if len(most) == found.sizes[np.unique(found.number[most])].sum():
+        fewer = most  # nothing is left out of a unit that a further wave could stand for
+    again = len(fewer) if len(fewer) < len(most) else 0
+    if len(most) * sum(steps) + again * sum(steps[-2:]) >= WORTH * whole * len(plan.steps):
+        return None
     least = _least_sets(experiment, plan)
     stands_for = min(whole, steps[0] * sets / least)  # steps for which the L2 is not larger than it should be
     own = tuple(max(round(sets * n / stands_for), 1) if n < whole else sets for n in steps)

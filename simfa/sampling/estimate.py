@@ -61,7 +61,7 @@ def _through(two: Sequence[Sample], of: Callable[[Sample], float], steps: float)
 
 def cycles(samples: Sequence[Sample], groups: Groups) -> Value:
     """Cycles of the whole launch."""
-    found = line(samples, lambda sample: sample.cycles, groups.mean_steps)
+    found = line(samples, _cycles, groups.mean_steps)
     if not groups.left_out and not groups.units_left_out:
         return found
     one = _settled(samples, groups)
@@ -73,12 +73,17 @@ def cycles(samples: Sequence[Sample], groups: Groups) -> Value:
 
 def _settled(samples: Sequence[Sample], groups: Groups) -> Value:
     """Cycles of a CTA that was left out, from those like it."""
-    steps = groups.mean_steps_left_out / groups.settled_share
-    found = line(samples, _mean_of(groups.settled), steps)
+    found = _taking(samples, _mean_of(groups.settled), groups.mean_steps_left_out / groups.settled_share)
     if not groups.before.any():
         return found
-    earlier = line(samples, _mean_of(groups.before), steps)
+    earlier = _taking(samples, _mean_of(groups.before), groups.mean_steps_left_out / groups.settled_share)
     return found + Value(0.0, abs(found.value - earlier.value) / 2)
+
+
+def _taking(samples: Sequence[Sample], of: Callable[[Sample], float], steps: float) -> Value:
+    """As `line`; a run of all K/V steps, whose CTAs need not have as many, in proportion to them."""
+    found = line(samples, of, steps)
+    return found.times(steps / samples[0].steps) if len(samples) == 1 else found
 
 
 def _mean_of(mask: np.ndarray) -> Callable[[Sample], float]:
@@ -119,19 +124,30 @@ def _kv_of_a_cta(samples: Sequence[Sample], fewer: Sequence[Sample], groups: Gro
     added = line(most, _kv_read, groups.mean_steps).value - line(fewer, _kv_read, groups.mean_steps).value
     longest = (most[-1].kv_read_bytes - fewer[-1].kv_read_bytes) * groups.mean_steps / most[-1].steps
     found, own = (max(more, 0.0) / groups.fewer_ctas for more in (added, longest))
-    return Value(found, abs(found - own) / 2)
+    return Value(found, (found + abs(found - own)) / 2)
 
 
 def dirty_bytes(samples: Sequence[Sample], fewer: Sequence[Sample], groups: Groups, most: float) -> Value:
-    """What the L2 holds of O at the end, at `most` so much."""
-    found = line(samples, lambda sample: sample.dirty_bytes, groups.mean_steps)
+    """What the L2 holds of O at the end, at `most` so much; what a further wave adds, waves left out add once more."""
+    found = line(samples, _dirty, groups.mean_steps)
     if fewer:
-        scale = groups.mean_steps / samples[-1].steps
-        found += Value(0.0, abs(samples[-1].dirty_bytes - fewer[-1].dirty_bytes) * scale)
+        gained = max(samples[-1].dirty_bytes - fewer[-1].dirty_bytes, 0.0) * groups.mean_steps / samples[-1].steps
+        found += Value(gained, 2 * gained)
     return Value(min(max(found.value, 0.0), most), found.error)
+
+
+def _dirty(sample: Sample) -> float:
+    return sample.dirty_bytes
 
 
 def tensor_cycles(samples: Sequence[Sample], groups: Groups) -> float:
     """Cycles in which tensor cores work, over all SMs."""
-    kept = line(samples, lambda sample: sample.tensor_cycles, groups.mean_steps).value
-    return kept * groups.steps / groups.steps_kept
+    return line(samples, _tensor, groups.mean_steps).value * groups.steps / groups.steps_kept
+
+
+def _cycles(sample: Sample) -> float:
+    return sample.cycles
+
+
+def _tensor(sample: Sample) -> float:
+    return sample.tensor_cycles

@@ -14,8 +14,8 @@ from simfa.tiles import Plan
 class Groups:
     """The CTAs kept and those left out. Masks and `unit` are over the CTAs kept, steps are of the whole K/V loop.
 
-    `settled` are like the CTAs left out of a unit, `before` those a wave earlier; `like_left_out` are the units kept
-    that are like the units left out.
+    `settled` are like the CTAs left out of a unit, `before` those a wave earlier; `like_left_out` are the units
+    kept that are like the units left out.
     """
 
     unit: np.ndarray

@@ -3,8 +3,8 @@
 CTAs that read the same K/V one after another are a head's unit: a KV head with its query heads in grid order, a
 section of heads in the dynamic schedule, the whole launch where heads are fastest. A launch is one unit after
 another, so units can be left out. Within a unit the waves after the first few are alike, so whole waves, as many
-CTAs as the GPU holds, can be left out: what remains begins and ends at the same places of a wave. Under a causal mask
-CTAs differ, and query tiles are thinned out evenly instead.
+CTAs as the GPU holds, can be left out: what remains begins and ends at the same places of a wave. Under a causal
+mask CTAs differ, and query tiles are thinned out evenly instead.
 """
 
 from dataclasses import dataclass
@@ -66,6 +66,11 @@ def choose(experiment: Experiment, plan: Plan, found: Units, waves: int, count: 
     if count < found.alike:
         kept_of[count - 1] = _ending_alike(kept_of, found, count, wave)
     return np.flatnonzero(in_unit & (found.place < kept_of[found.number]))
+
+
+def ctas_of_unit(experiment: Experiment, plan: Plan, found: Units, waves: int) -> int:
+    """CTAs kept of a unit like most."""
+    return int((found.number[choose(experiment, plan, found, waves, found.alike)] == 0).sum())
 
 
 def _ending_alike(kept_of: np.ndarray, found: Units, count: int, wave: int) -> int:

@@ -68,5 +68,3 @@ def query_rows(experiment: Experiment, plan: Plan, box_rows: int) -> int:
 def row_bytes(experiment: Experiment) -> int:
     """One row of a head."""
     return experiment.llm.head_dim * experiment.precision_bytes
-
-

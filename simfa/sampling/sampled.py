@@ -1,10 +1,11 @@
 """Run the samples of a launch and answer for the whole of it."""
 
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Any
+
+import numpy as np
 
 from presets.errors import NotModelled
 from presets.experiment import Experiment
@@ -17,6 +18,10 @@ from simfa.sampling.groups import Groups, groups
 from simfa.sampling.measure import Sample
 from simfa.tiles import Plan
 
+WHOLE: dict[str, Any] = {  # what a launch that was simulated whole says of its sample
+    **dict.fromkeys(("latency_error_pct", "dram_error_pct", "dram_read_error_pct", "dram_write_error_pct"), 0.0),
+    "sampled_fraction": 1.0,
+}
 Progress = Callable[[float], None] | None
 Stop = Callable[[], bool] | None
 
@@ -57,6 +62,12 @@ def run(
     return _result(experiment, plan, found, groups(experiment, plan, found), samples)
 
 
+def as_whole(result: Result) -> Result:
+    """The answer of a whole simulation where a sample was asked for: nothing left out, no error by it."""
+    note = "simulated whole: the launch is too short to leave much of it out"
+    return replace(result, extra={**result.extra, **WHOLE}, notes=(*result.notes, note))
+
+
 def _samples(
     experiment: Experiment, plan: Plan, found: Design, seed: int, progress: Progress, should_stop: Stop
 ) -> Samples:
@@ -85,48 +96,80 @@ def _part(progress: Progress, start: float, share: float) -> Progress:
 
 
 def _result(experiment: Experiment, plan: Plan, found: Design, own: Groups, samples: Samples) -> Result:
-    cycles = estimate.cycles(samples.most, own)
-    rows = measure.query_rows(experiment, plan, experiment.kernel.tile.query_rows)
-    output = rows * measure.row_bytes(experiment)
-    kv = estimate.kv_read_bytes(samples.most, samples.fewer, own, _kv_bytes(experiment))
-    dirty = estimate.dirty_bytes(samples.most, samples.fewer, own, min(output, experiment.gpu.l2.bytes))
-    if samples.half_l2 is not None:
-        cycles, kv = (_allowing_for(value, samples, of) for value, of in ((cycles, _cycles), (kv, _kv_read)))
-    reads, writes = Value(output + kv.value, kv.error), Value(output - dirty.value, dirty.error)
-    launch_s = experiment.gpu.launch.overhead_s or 0.0
+    cycles, reads, writes = _values(experiment, plan, own, samples)
     tensor = estimate.tensor_cycles(samples.most, own) / (experiment.gpu.sm.count * cycles.value)
-    moved = reads.value + output
-    ideal = moved <= stats.IDEAL_TOLERANCE * stats.compulsory_bytes(experiment)
     shares = samples.most[-1].shares | {"tensor_cores": tensor}
     del shares["mufu"]  # of phases and bubbles a sample keeps no count
     requested = l2_bytes(experiment, plan)
-    simulated = sum(sample.lines for sample in (*samples.most, *samples.fewer))
-    whole_lines = requested // experiment.gpu.l2.line_bytes
     return Result(
         simulate.NAME,
-        latency_s=cycles.value / experiment.gpu.sm.clock_hz + launch_s,
+        latency_s=cycles.value / experiment.gpu.sm.clock_hz + (experiment.gpu.launch.overhead_s or 0.0),
         flops=stats.flops(experiment),
         l2_bytes=requested,
         dram_read_bytes=round(reads.value),
         dram_write_bytes=round(writes.value),
-        regime="ideal" if ideal else "realistic",
+        regime=_regime(experiment, plan, reads.value),
         bottleneck=stats.bottleneck(shares),
         tensor_core_utilization=tensor,
         extra={
             "cycles": round(cycles.value),
-            "latency_error_pct": cycles.error_pct,
-            "dram_error_pct": (reads + writes).error_pct,
-            "dram_read_error_pct": reads.error_pct,
-            "dram_write_error_pct": writes.error_pct,
-            "sampled_fraction": simulated / whole_lines,
-            "sample": _words(experiment, found, own),
-            "line_requests": whole_lines,
-            "dirty_bytes_left": round(dirty.value),
+            **_errors(cycles, reads, writes),
+            **_shares_of(experiment, found, own, samples, requested // experiment.gpu.l2.line_bytes),
             "wall_s": samples.wall_s,
             "utilization": shares,
         },
         notes=(coverage.standing(experiment), _note(found, cycles)),
     )
+
+
+def _values(experiment: Experiment, plan: Plan, own: Groups, samples: Samples) -> tuple[Value, Value, Value]:
+    """Cycles, DRAM reads and writes. Q is read and O written once, but for what the L2 still holds of it."""
+    cycles = estimate.cycles(samples.most, own)
+    output = _output_bytes(experiment, plan)
+    kv = estimate.kv_read_bytes(samples.most, samples.fewer, own, _kv_bytes(experiment))
+    dirty = estimate.dirty_bytes(samples.most, samples.fewer, own, min(output, experiment.gpu.l2.bytes))
+    if samples.half_l2 is not None:
+        cycles, kv = (_allowing_for(value, samples, of) for value, of in ((cycles, _cycles), (kv, _kv_read)))
+    return cycles, Value(output + kv.value, kv.error), Value(output - dirty.value, dirty.error)
+
+
+def _output_bytes(experiment: Experiment, plan: Plan) -> int:
+    """Bytes of O, which are those of Q."""
+    rows = measure.query_rows(experiment, plan, experiment.kernel.tile.query_rows)
+    return rows * measure.row_bytes(experiment)
+
+
+def _regime(experiment: Experiment, plan: Plan, read_bytes: float) -> str:
+    moved = read_bytes + _output_bytes(experiment, plan)
+    return "ideal" if moved <= stats.IDEAL_TOLERANCE * stats.compulsory_bytes(experiment) else "realistic"
+
+
+def _errors(cycles: Value, reads: Value, writes: Value) -> dict[str, float]:
+    return {
+        "latency_error_pct": cycles.error_pct,
+        "dram_error_pct": (reads + writes).error_pct,
+        "dram_read_error_pct": reads.error_pct,
+        "dram_write_error_pct": writes.error_pct,
+    }
+
+
+def _shares_of(experiment: Experiment, found: Design, own: Groups, samples: Samples, lines: int) -> dict[str, Any]:
+    """What was simulated of the whole launch, which asks for so many lines."""
+    runs = [*samples.most, *samples.fewer, *([samples.half_l2] if samples.half_l2 else [])]
+    simulated = sum(run.lines for run in runs)
+    return {
+        "line_requests": lines,
+        "sampled_line_requests": simulated,
+        "sampled_fraction": simulated / lines,
+        "sample": {
+            "kv_steps": list(found.steps),
+            "kv_steps_of": shorten.steps_of(experiment),
+            "ctas": len(found.kept),
+            "ctas_of": own.ctas,
+            "units": found.units,
+            "units_of": found.units + own.units_left_out,
+        },
+    }
 
 
 def _allowing_for(value: Value, samples: Samples, of: Callable[[Sample], float]) -> Value:
@@ -142,18 +185,6 @@ def _cycles(sample: Sample) -> float:
 
 def _kv_read(sample: Sample) -> float:
     return sample.kv_read_bytes
-
-
-def _words(experiment: Experiment, found: Design, own: Groups) -> dict[str, Any]:
-    """What was simulated of what there is."""
-    return {
-        "kv_steps": list(found.steps),
-        "kv_steps_of": shorten.steps_of(experiment),
-        "ctas": len(found.kept),
-        "ctas_of": own.ctas,
-        "units": found.units,
-        "units_of": found.units + own.units_left_out,
-    }
 
 
 def _note(found: Design, cycles: Value) -> str:
@@ -172,15 +203,8 @@ def l2_bytes(experiment: Experiment, plan: Plan) -> int:
     """Bytes that all CTAs load and store: with multicast the CTAs of a cluster load K and V once together."""
     tile, work = experiment.kernel.tile, experiment.workload
     query = measure.query_rows(experiment, plan, tile.query_rows)
-    keys = int(tiles_rows(plan, tile.kv_rows, work.seq_kv))
+    keys = int(np.minimum(plan.steps * tile.kv_rows, work.seq_kv).sum())
     cluster = tiles.cluster_ctas(experiment)
     if experiment.kernel.pipeline.multicast and cluster > 1:
         keys //= cluster
     return 2 * (query + keys) * measure.row_bytes(experiment)
-
-
-def tiles_rows(plan: Plan, kv_rows: int, seq_kv: int) -> int:
-    """Rows of K that all CTAs read."""
-    rows = plan.steps * kv_rows
-    rows[rows > seq_kv] = seq_kv
-    return int(rows.sum())

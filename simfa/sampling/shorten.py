@@ -94,5 +94,3 @@ def live_heads(experiment: Experiment, plan: Plan, wave: int) -> int:
     batch, head, _ = (axis[:wave] for axis in plan.order)
     group = experiment.heads_q // experiment.heads_kv
     return len(np.unique(batch * experiment.heads_kv + head // group))
-
-
