@@ -6,7 +6,7 @@ from typing import Any
 
 from presets.arguments import print_json
 from presets.errors import PresetError, unknown
-from simfa.validation import ablations, dram, fa3, gb10, softmax, tma_bandwidth, tma_latency, wgmma
+from simfa.validation import ablations, dram, fa3, fig9_traffic, gb10, softmax, tma_bandwidth, tma_latency, wgmma
 from simfa.validation.study import Study
 
 STUDIES: dict[str, Callable[[], Study]] = {
@@ -25,6 +25,7 @@ ON_REQUEST: dict[str, Callable[[], Study]] = {  # too long for every day
     "fa3-all": fa3.full_study,
     "fa3-ladder": fa3.ladder_study,
     "fa3-unlocked": fa3.unlocked_study,
+    "fig9-traffic": fig9_traffic.study,
 }
 
 

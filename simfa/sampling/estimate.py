@@ -128,7 +128,7 @@ def _kv_of_a_cta(samples: Sequence[Sample], fewer: Sequence[Sample], groups: Gro
 
 
 def dirty_bytes(samples: Sequence[Sample], fewer: Sequence[Sample], groups: Groups, most: float) -> Value:
-    """What the L2 holds of O at the end, at `most` so much; what a further wave adds, waves left out add once more."""
+    """What the L2 holds of O at the end, at `most` so much; waves left out add what the last one added once more."""
     found = line(samples, _dirty, groups.mean_steps)
     if fewer:
         gained = max(samples[-1].dirty_bytes - fewer[-1].dirty_bytes, 0.0) * groups.mean_steps / samples[-1].steps
