@@ -20,6 +20,7 @@ WANTED_STEPS, FEWEST_STEPS = (
 WORTH = 0.8  # of the whole launch's steps: a sample that needs more is not worth its error
 HALVINGS = 3  # runs with K/V steps n, n/2 and n/4
 MOST_RAISED_STEPS = 16  # of the shortest run, raised so that its L2 keeps `LEAST_TILES`
+RAISED = 1.1  # by more than this factor an L2 that was not shortened as much as K/V counts as larger
 LEAST_TILES = 4  # K and V tiles of every live head that a shortened L2 must hold: those in flight
 
 
@@ -60,8 +61,26 @@ def design(experiment: Experiment, plan: Plan, lines: int = LINES) -> Design | N
     per_step = step_lines * (most * (1 + 1 / 2 + 1 / 4) + again * (1 + 1 / 2))  # of the longest run, a unit
     least = 2 ** (HALVINGS - 1) * _least_steps(experiment, plan)
     count = min(max(int(lines / per_step / max(WANTED_STEPS, least)), fewest), found.alike)
-    shortest = max(int(lines / per_step / count), FEWEST_STEPS, least) // 2 ** (HALVINGS - 1)
-    return _with(experiment, plan, found, count, tuple(shortest * 2**n for n in range(HALVINGS)))
+    longest = max(int(lines / per_step / count), FEWEST_STEPS, least)
+    return _with(experiment, plan, found, count, _steps(experiment, longest))
+
+
+def _steps(experiment: Experiment, longest: int) -> tuple[int, ...]:
+    """K/V steps of the runs, about a quarter, a half and all of `longest`, or all steps where that is as many.
+
+    Of steps down to a fifth less, those are taken whose L2 comes nearest to a whole number of sets.
+    """
+    whole, sets = shorten.steps_of(experiment), shorten.l2_sets(experiment)
+    if longest >= whole:
+        return (whole,)
+
+    def off(steps: int) -> float:
+        exact = sets * shorten.kv_share(experiment, steps)
+        return abs(max(round(exact), 1) / exact - 1)
+
+    halved = [max(longest // 2**n, 2) for n in reversed(range(HALVINGS))]
+    found = [min(range(most - most // 5, most + 1), key=off) for most in halved]
+    return (whole,) if found[-1] >= whole else tuple(found)
 
 
 def _lines_of_a_step(experiment: Experiment, plan: Plan) -> float:
@@ -89,15 +108,13 @@ def _with(
 ) -> Design | None:
     """The design of so many units and steps; None where the runs together would be as long as the whole launch."""
     whole, sets = shorten.steps_of(experiment), shorten.l2_sets(experiment)
-    if steps[-1] >= whole:
-        steps = (whole,)
     most, fewer = (kept.choose(experiment, plan, found, waves, count) for waves in WAVES)
     if len(most) == found.sizes[np.unique(found.number[most])].sum():
         fewer = most  # nothing is left out of a unit that a further wave could stand for
     again = len(fewer) if len(fewer) < len(most) else 0
     if len(most) * sum(steps) + again * sum(steps[-2:]) >= WORTH * whole * len(plan.steps):
         return None
-    least = _least_sets(experiment, plan)
-    stands_for = min(whole, steps[0] * sets / least)  # steps for which the L2 is not larger than it should be
-    own = tuple(max(round(sets * n / stands_for), 1) if n < whole else sets for n in steps)
-    return Design(most, fewer, count, steps, own, stands_for < whole and len(steps) > 1)
+    shares = [shorten.kv_share(experiment, n) for n in steps]
+    raised = max(_least_sets(experiment, plan) / (sets * shares[0]), 1.0)
+    own = tuple(min(max(round(sets * share * raised), 1), sets) for share in shares)
+    return Design(most, fewer, count, steps, own, raised > RAISED)

@@ -16,6 +16,7 @@ from simfa.sampling.groups import Groups
 from simfa.sampling.measure import Sample
 
 ROUNDING = 1e-3  # relative error below which none is claimed: L2 sets and boxes of a short run are whole numbers
+END_DIFFERS = 0.5  # of a CTA's time: by so much slots may idle otherwise at the end where CTAs were left out
 UNITS_DIFFER = 0.01  # allowed for where units are left out: each meets the waves at another place
 
 
@@ -41,16 +42,24 @@ class Value:
 
 
 def line(samples: Sequence[Sample], of: Callable[[Sample], float], steps: float) -> Value:
-    """Extrapolated to `steps` from the two longest samples; its error is how much the third would have changed it.
+    """Extrapolated to `steps`: a straight line through the two longest samples, or in proportion to the longest.
 
-    A run of all steps stands for itself.
+    A line is right where each step adds as much as the one before; near the L2's capacity it enlarges small
+    differences between runs, and the proportion is safer. The way on which the third run agrees better is taken; by
+    how much it disagrees is twice the error. A run of all steps stands for itself.
     """
     if len(samples) == 1:
         return Value(of(samples[0]), 0.0)
     if len(samples) == 2:
         return Value(_through(samples, of, steps), 0.0)
-    found, before = _through(samples[-2:], of, steps), _through(samples[-3:-1], of, steps)
+    ways = [(_through(samples[-2:], of, steps), _through(samples[-3:-1], of, steps))]
+    ways.append((_in_proportion(samples[-1], of, steps), _in_proportion(samples[-2], of, steps)))
+    found, before = min(ways, key=lambda way: abs(way[0] - way[1]))
     return Value(found, abs(found - before) / 2 + ROUNDING * abs(found))
+
+
+def _in_proportion(sample: Sample, of: Callable[[Sample], float], steps: float) -> float:
+    return of(sample) * steps / sample.steps
 
 
 def _through(two: Sequence[Sample], of: Callable[[Sample], float], steps: float) -> float:
@@ -68,7 +77,7 @@ def cycles(samples: Sequence[Sample], groups: Groups) -> Value:
     found += one.times(groups.left_out / groups.slots)
     if groups.units_left_out:
         found += _unit(samples, groups, one).times(groups.units_left_out / groups.slots)
-    return found + Value(0.0, one.value / 4)  # slots may idle otherwise at the end
+    return found + Value(0.0, one.value * END_DIFFERS)
 
 
 def _settled(samples: Sequence[Sample], groups: Groups) -> Value:
@@ -103,10 +112,12 @@ def _unit(samples: Sequence[Sample], groups: Groups, one: Value) -> Value:
     return mean + Value(0.0, spread) + one.times(groups.left_out_of_unit)
 
 
-def kv_read_bytes(samples: Sequence[Sample], fewer: Sequence[Sample], groups: Groups, least: float) -> Value:
-    """DRAM reads of K and V by the whole launch; every byte is read at `least` once."""
+def kv_read_bytes(
+    samples: Sequence[Sample], fewer: Sequence[Sample], groups: Groups, least: float, pass_bytes: float
+) -> Value:
+    """DRAM reads of K and V by the whole launch: at `least` all of it, and for a head in one pass `pass_bytes`."""
     kept = line(samples, _kv_read, groups.mean_steps)
-    kept += _kv_of_a_cta(samples, fewer, groups).times(groups.left_out)
+    kept += _kv_of_a_cta(samples, fewer, groups, pass_bytes).times(groups.left_out)
     whole = kept.times(groups.ctas / groups.ctas_of_units_kept)
     whole += Value(0.0, UNITS_DIFFER * (whole.value - kept.value))
     return Value(max(whole.value, least), whole.error)
@@ -116,19 +127,23 @@ def _kv_read(sample: Sample) -> float:
     return sample.kv_read_bytes
 
 
-def _kv_of_a_cta(samples: Sequence[Sample], fewer: Sequence[Sample], groups: Groups) -> Value:
-    """What each CTA of a further wave reads of K and V: samples with more waves against those with fewer."""
+def _kv_of_a_cta(samples: Sequence[Sample], fewer: Sequence[Sample], groups: Groups, pass_bytes: float) -> Value:
+    """What each CTA of a further wave reads of K and V: samples with more waves against those with fewer.
+
+    Nothing, or one pass over K/V by the wave together, are regimes and stay; what lies between may not.
+    """
     if not fewer:
         return Value(0.0, 0.0)
     most = samples[-len(fewer) :]
     added = line(most, _kv_read, groups.mean_steps).value - line(fewer, _kv_read, groups.mean_steps).value
     longest = (most[-1].kv_read_bytes - fewer[-1].kv_read_bytes) * groups.mean_steps / most[-1].steps
     found, own = (max(more, 0.0) / groups.fewer_ctas for more in (added, longest))
-    return Value(found, (found + abs(found - own)) / 2)
+    kept_by_l2 = 1 - min(found / (pass_bytes / groups.slots), 1.0)
+    return Value(found, (found * kept_by_l2 + abs(found - own)) / 2)
 
 
 def dirty_bytes(samples: Sequence[Sample], fewer: Sequence[Sample], groups: Groups, most: float) -> Value:
-    """What the L2 holds of O at the end, at `most` so much; waves left out add what the last one added once more."""
+    """What the L2 holds of O at the end, at `most` so much; waves left out add what the last added once more."""
     found = line(samples, _dirty, groups.mean_steps)
     if fewer:
         gained = max(samples[-1].dirty_bytes - fewer[-1].dirty_bytes, 0.0) * groups.mean_steps / samples[-1].steps

@@ -81,6 +81,8 @@ def _samples(
     costs = [len(kept) * steps for kept, steps, _ in runs]
     done, wall_s, results = 0, 0.0, []
     for (kept, steps, sets), cost in zip(runs, costs, strict=True):
+        if should_stop is not None and should_stop():
+            raise simulate.Cancelled
         short = shorten.short(experiment, plan.only(kept), steps, sets)
         machine = short.machine(seed)
         told = _part(progress, done / sum(costs), cost / sum(costs))
@@ -126,7 +128,9 @@ def _values(experiment: Experiment, plan: Plan, own: Groups, samples: Samples) -
     """Cycles, DRAM reads and writes. Q is read and O written once, but for what the L2 still holds of it."""
     cycles = estimate.cycles(samples.most, own)
     output = _output_bytes(experiment, plan)
-    kv = estimate.kv_read_bytes(samples.most, samples.fewer, own, _kv_bytes(experiment))
+    all_kv = _kv_bytes(experiment)
+    one_head = all_kv / (experiment.workload.batch * experiment.heads_kv)
+    kv = estimate.kv_read_bytes(samples.most, samples.fewer, own, all_kv, one_head)
     dirty = estimate.dirty_bytes(samples.most, samples.fewer, own, min(output, experiment.gpu.l2.bytes))
     if samples.half_l2 is not None:
         cycles, kv = (_allowing_for(value, samples, of) for value, of in ((cycles, _cycles), (kv, _kv_read)))

@@ -24,6 +24,16 @@ def steps_of(experiment: Experiment) -> int:
     return -(-experiment.workload.seq_kv // experiment.kernel.tile.kv_rows)
 
 
+def kv_rows(experiment: Experiment, steps: int) -> int:
+    """K/V length with fewer tiles: the last one is as full as the last of all."""
+    return experiment.workload.seq_kv - (steps_of(experiment) - steps) * experiment.kernel.tile.kv_rows
+
+
+def kv_share(experiment: Experiment, steps: int) -> float:
+    """K/V length with fewer tiles over the whole: the factor by which everything that is shortened shrinks."""
+    return kv_rows(experiment, steps) / experiment.workload.seq_kv
+
+
 def l2_sets(experiment: Experiment) -> int:
     """Sets of one L2 slice."""
     cache, timing = experiment.gpu.l2, coverage.check(experiment).timing
@@ -50,19 +60,18 @@ def short(experiment: Experiment, kept: Plan, steps: int, sets: int) -> Short:
     whole = steps_of(experiment)
     if steps >= whole:
         return Short(experiment, kept, launch.tensor_maps(experiment))
-    shorter = _shorter(experiment, steps, sets)
-    return Short(shorter, _fewer_steps(kept, steps, whole), _thinner(launch.tensor_maps(shorter), steps / whole))
+    shorter, share = _shorter(experiment, steps, sets), kv_share(experiment, steps)
+    return Short(shorter, _fewer_steps(kept, steps, whole), _thinner(launch.tensor_maps(shorter), share))
 
 
 def _shorter(experiment: Experiment, steps: int, sets: int) -> Experiment:
     gpu, work = experiment.gpu, experiment.workload
-    left_out = (steps_of(experiment) - steps) * experiment.kernel.tile.kv_rows
     set_bytes = gpu.l2.line_bytes * gpu.l2.slices * coverage.check(experiment).timing.ways
     cache = gpu.l2.model_copy(update={"bytes": sets * set_bytes})
     return experiment.model_copy(
         update={
             "gpu": gpu.model_copy(update={"l2": cache}),
-            "workload": work.model_copy(update={"seq_kv": work.seq_kv - left_out}),
+            "workload": work.model_copy(update={"seq_kv": kv_rows(experiment, steps)}),
         }
     )
 

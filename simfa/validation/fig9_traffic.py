@@ -1,8 +1,8 @@
 """DRAM traffic of long sequences (Fig. 9): Llama 3.1 405B from 16K to 64K tokens, with L2s of 25 and 50 MiB.
 
 Each launch is simulated by sampling (`simfa.sampling`), so that every number comes with an error. The closed forms
-of Fig. 9, Eqs. (3) and (6) and GenZ, are `analytical`'s; of them only the least traffic is here, every tensor across
-DRAM once, which is Eq. (3) and GenZ to the byte.
+of Fig. 9, Eqs. (3) and (6) and GenZ, are `analytical`'s; of them only the least traffic is here, every tensor
+across DRAM once, which is Eq. (3) and GenZ to the byte.
 """
 
 from collections.abc import Iterator, Sequence
@@ -98,8 +98,8 @@ def study(lengths: Sequence[int] = LENGTHS, capacities: Sequence[int] = CAPACITI
         "every tensor across DRAM once: Eq. (3), and GenZ 0.0.16 to the byte; preset h800, FP16, not causal",
         "nothing",
         [_point(found) for found in rows(lengths, capacities)],
-        "Percentages are traffic above the least, not errors: the paper's measurements are not public. Simulated by "
-        "sampling; each point may be off by the per cent in its name.",
+        "Percentages are traffic above the least, not errors: the paper's measurements are not public. Simulated "
+        "by sampling; each point may be off by the per cent in its name.",
         x_title="sequence length (tokens)",
         compares="difference",
     )
