@@ -48,6 +48,13 @@ ROWS: tuple[tuple[str, str, str, float], ...] = (
     ("Bottleneck", "bottleneck", "", 1.0),
     ("Latency, all layers", "model_latency_us", "ms", 1e-3),
 )
+# What the error of a sampled number goes by; exact ones have none.
+_ERRORS = {
+    **dict.fromkeys(("latency_us", "tflops", "model_latency_us"), "latency_error_pct"),
+    "dram_bytes": "dram_error_pct",
+    "dram_read_bytes": "dram_read_error_pct",
+    "dram_write_bytes": "dram_write_error_pct",
+}
 _SAID = {
     "tensor_cores": "tensor cores",
     "mufu": "MUFU (exp)",
@@ -93,6 +100,12 @@ def digits(value: float) -> str:
     return f"{value:#.3g}".rstrip(".")
 
 
+def within(record: Record, key: str = "latency_us") -> str:
+    """` ± 1.2 %` behind a number that was extrapolated from a sample; nothing behind others."""
+    error_pct = record.get(_ERRORS.get(key, ""))
+    return f" ± {error_pct:.1f} %" if error_pct and "sample" in record else ""
+
+
 def said(word: str | None) -> str:
     """A record's bottleneck in words."""
     return ABSENT if word is None else _SAID.get(word, word)
@@ -105,7 +118,7 @@ def _cell(row: tuple[str, str, str, float], record: Record, base: Record | None)
         return ABSENT
     if isinstance(value, str):
         return said(value)
-    shown = digits(value * scale) if unit else f"{value:,}"
+    shown = (digits(value * scale) if unit else f"{value:,}") + within(record, key)
     if base is None or base is record:
         return shown
     change = difference(value, base.get(key))
@@ -164,10 +177,9 @@ def _simulation_sentence(run: Record, closed: Record | None) -> str:
     busiest = run["bottleneck"]
     share = run["utilization"].get(busiest)
     bound = said(busiest) + (f" ({share:.0%} of the time)" if share is not None else "")
-    text = (
-        f"The simulation is bound by {bound}, at a mean load latency of "
-        f"{digits(run['mean_load_latency_cycles'])} cycles"
-    )
+    text = f"The simulation is bound by {bound}"
+    if "mean_load_latency_cycles" in run:
+        text += f", at a mean load latency of {digits(run['mean_load_latency_cycles'])} cycles"
     if closed:
         text += f"; it takes {digits(run['latency_us'] / closed['latency_us'])} times the roofline's time"
     left = run["dirty_bytes_left"] / 1e6

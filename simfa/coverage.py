@@ -43,6 +43,16 @@ def check(experiment: Experiment) -> Hardware:
     return hardware
 
 
+def check_sample(experiment: Experiment) -> None:
+    """NotModelled where a sample would not stand for the whole launch, or nothing can be simulated at all."""
+    check(experiment)
+    if experiment.kernel.pipeline.kv_traversal == "sawtooth":
+        raise NotModelled(
+            "no sample of pipeline.kv_traversal=sawtooth: waves that are left out would turn the others round; "
+            "simulate the whole launch (without --sample), or set pipeline.kv_traversal=cyclic"
+        )
+
+
 def check_gpu(gpu: GpuSpec) -> Hardware:
     """The hardware sections, or NotModelled with the reason why nothing can be simulated on this GPU."""
     if gpu.tma is None or gpu.coalescer is None or gpu.l2_timing is None:

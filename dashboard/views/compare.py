@@ -31,7 +31,7 @@ def page() -> None:
     st.caption(f"One layer's attention forward pass. Cycle simulation: {coverage.standing(experiment)}.")
     for caution in experiment.cautions():
         st.warning(f"Outside the validated range: {caution}")
-    given, why_not = simulation(experiment)
+    given, why_not = simulation(experiment, may_sample=True)
     cards, controls = st.container(), st.container(horizontal=True, vertical_alignment="bottom")
     with controls:
         first = st.container(width=240)  # filled below: what it offers depends on the switch after it
@@ -104,7 +104,7 @@ def _cards(
         card = column.container(border=True, height="stretch", vertical_alignment="distribute")
         card.metric(
             f":{estimator.accent}[**{estimator.title}**]",
-            compare.ABSENT if latency is None else f"{compare.digits(latency)} µs",
+            compare.ABSENT if latency is None else f"{compare.digits(latency)} µs{compare.within(record)}",
             delta=f"{change} to {title}" if change else (why_not if latency is None else None),
             delta_color="off",
             delta_arrow="off",
@@ -154,6 +154,9 @@ def _pipeline(experiment: Experiment, given: dict[str, Any] | None, why_not: str
     if stale:
         st.caption(f"Stale: this is {shown.words()}. {why_not}")
     spans = answer["timeline"]
+    if "sample" in answer["record"]:
+        st.info("A sample shows no pipeline: its runs are shorter than the launch. Simulate all of it to see one.")
+        return
     if spans.empty:
         st.info(f"SM {TIMELINE_SM} ran no CTA: the grid is smaller than the GPU.")
         return

@@ -18,17 +18,20 @@ LINES_PER_S = 10_000_000  # a cautious pace of one core, for the forecast only
 STATUS_HEIGHT_PX = 50  # one height for every state, so that nothing jumps when a result arrives
 
 
-def simulation(experiment: Experiment, sm: int = TIMELINE_SM, place: str = "") -> tuple[dict[str, Any] | None, str]:
+def simulation(
+    experiment: Experiment, sm: int = TIMELINE_SM, place: str = "", may_sample: bool = False
+) -> tuple[dict[str, Any] | None, str]:
     """The simulator's answer if there is one, and otherwise one line that says why not yet.
 
     `sm` is observed. A page with several runs names the `place` of each: what one waits for does not replace what
-    another waits for, and each keeps its own last answer.
+    another waits for, and each keeps its own last answer. With `may_sample` a launch that is too long for every day
+    is answered by a sample, whose record holds its error, until the whole of it has been asked for.
     """
     with st.container(height=STATUS_HEIGHT_PX, border=False, vertical_alignment="center"):
-        return _simulation(experiment, sm, place)
+        return _simulation(experiment, sm, place, may_sample)
 
 
-def _simulation(experiment: Experiment, sm: int, place: str) -> tuple[dict[str, Any] | None, str]:
+def _simulation(experiment: Experiment, sm: int, place: str, may_sample: bool) -> tuple[dict[str, Any] | None, str]:
     try:
         coverage.check(experiment)
     except NotModelled as reason:
@@ -42,9 +45,43 @@ def _simulation(experiment: Experiment, sm: int, place: str) -> tuple[dict[str, 
         state.remember(experiment, given, place)
         st.caption(_simulated(given["record"], job))
         return given, ""
-    if job is None and coverage.line_requests(experiment) <= AUTOMATIC_LINES:
+    if job is None and may_sample and is_long(experiment) and _can_be_sampled(experiment):
+        return _sample(experiment, sm, place, key)
+    if job is None and not is_long(experiment):
         job = board.submit(key, experiment, sm, state.session_id() + place)
     return None, _control(experiment, sm, place, key, job)
+
+
+def is_long(experiment: Experiment) -> bool:
+    """Whether a simulation of all of it takes longer than is started unasked."""
+    return coverage.line_requests(experiment) > AUTOMATIC_LINES
+
+
+def _can_be_sampled(experiment: Experiment) -> bool:
+    try:
+        coverage.check_sample(experiment)
+    except NotModelled:
+        return False
+    return True
+
+
+def _sample(experiment: Experiment, sm: int, place: str, whole_key: str) -> tuple[dict[str, Any] | None, str]:
+    """The answer by a sample, started unasked; beside it, the whole simulation on a click."""
+    asked = experiment.model_copy(update={"sample": True})
+    key = coverage.answer_key(asked, 0, sm)
+    board = state.board()
+    job = board.recall(key, asked, sm) or board.submit(key, asked, sm, state.session_id() + place)
+    if job.answer is None:
+        return None, _control(asked, sm, place, key, job)
+    record = job.answer["record"]
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(
+            f"Extrapolated from a sample of {record['sampled_fraction']:.2%} of the launch in "
+            f"{record['wall_s']:.1f} s: time ± {record['latency_error_pct']:.1f} %, DRAM traffic "
+            f"± {record['dram_error_pct']:.1f} %, estimated from how far its runs agree."
+        )
+        _start_button(experiment, sm, place, whole_key, "Simulate all of it", "about ")
+    return job.answer, ""
 
 
 def _simulated(record: dict[str, Any], job: Job | None) -> str:
@@ -73,13 +110,17 @@ def _control(experiment: Experiment, sm: int, place: str, key: str, job: Job | N
     return "Not simulated yet."
 
 
-def _start_button(experiment: Experiment, sm: int, place: str, key: str, label: str) -> None:
+def _start_button(experiment: Experiment, sm: int, place: str, key: str, label: str, short: str = "") -> None:
+    """A button that starts a simulation, with how long it will take; `short` begins fewer words."""
     lines = coverage.line_requests(experiment)
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button(label, key=f"start-{key}"):
             state.board().submit(key, experiment, sm, state.session_id() + place)
             st.rerun()
-        st.caption(f"{lines / 1e6:,.0f} million line requests, about {forecast(lines)} on one core.")
+        if short:
+            st.caption(f"{short}{forecast(lines)}")
+        else:
+            st.caption(f"{lines / 1e6:,.0f} million line requests, about {forecast(lines)} on one core.")
 
 
 def forecast(lines: int) -> str:

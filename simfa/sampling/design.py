@@ -62,11 +62,11 @@ def design(experiment: Experiment, plan: Plan, lines: int = LINES) -> Design | N
     least = 2 ** (HALVINGS - 1) * _least_steps(experiment, plan)
     count = min(max(int(lines / per_step / max(WANTED_STEPS, least)), fewest), found.alike)
     longest = max(int(lines / per_step / count), FEWEST_STEPS, least)
-    return _with(experiment, plan, found, count, _steps(experiment, longest))
+    return _with(experiment, plan, found, count, _steps(experiment, longest, _least_steps(experiment, plan)))
 
 
-def _steps(experiment: Experiment, longest: int) -> tuple[int, ...]:
-    """K/V steps of the runs, about a quarter, a half and all of `longest`, or all steps where that is as many.
+def _steps(experiment: Experiment, longest: int, least: int) -> tuple[int, ...]:
+    """K/V steps of the runs, a quarter (at `least` so many), a half and all of `longest`; or all there are.
 
     Of steps down to a fifth less, those are taken whose L2 comes nearest to a whole number of sets.
     """
@@ -78,8 +78,8 @@ def _steps(experiment: Experiment, longest: int) -> tuple[int, ...]:
         exact = sets * shorten.kv_share(experiment, steps)
         return abs(max(round(exact), 1) / exact - 1)
 
-    halved = [max(longest // 2**n, 2) for n in reversed(range(HALVINGS))]
-    found = [min(range(most - most // 5, most + 1), key=off) for most in halved]
+    halved = [max(longest // 2**n, 2, least) for n in reversed(range(HALVINGS))]
+    found = [min(range(max(most - most // 5, least), most + 1), key=off) for most in halved]
     return (whole,) if found[-1] >= whole else tuple(found)
 
 

@@ -46,7 +46,7 @@ def line(samples: Sequence[Sample], of: Callable[[Sample], float], steps: float)
 
     A line is right where each step adds as much as the one before; near the L2's capacity it enlarges small
     differences between runs, and the proportion is safer. The way on which the third run agrees better is taken; by
-    how much it disagrees is twice the error. A run of all steps stands for itself.
+    how much it disagrees is the error. A run of all steps stands for itself.
     """
     if len(samples) == 1:
         return Value(of(samples[0]), 0.0)
@@ -55,7 +55,7 @@ def line(samples: Sequence[Sample], of: Callable[[Sample], float], steps: float)
     ways = [(_through(samples[-2:], of, steps), _through(samples[-3:-1], of, steps))]
     ways.append((_in_proportion(samples[-1], of, steps), _in_proportion(samples[-2], of, steps)))
     found, before = min(ways, key=lambda way: abs(way[0] - way[1]))
-    return Value(found, abs(found - before) / 2 + ROUNDING * abs(found))
+    return Value(found, abs(found - before) + ROUNDING * abs(found))
 
 
 def _in_proportion(sample: Sample, of: Callable[[Sample], float], steps: float) -> float:

@@ -82,12 +82,15 @@ def _ending_alike(kept_of: np.ndarray, found: Units, count: int, wave: int) -> i
 
 
 def _thinned(experiment: Experiment, plan: Plan, found: Units, waves: int) -> np.ndarray:
-    """Whether each CTA stays when a unit keeps about `waves` waves: clusters of query tiles, evenly spread."""
+    """Whether each CTA stays when a unit keeps about `waves` waves: clusters of query tiles, evenly spread.
+
+    The last, which reads all of K and V, always stays.
+    """
     cluster = tiles.cluster_ctas(experiment)
     clusters = -(-tiles.query_tiles(experiment) // cluster)
     heads = -(-int(found.sizes[0]) // tiles.query_tiles(experiment))
     wanted = -(-waves * wave_ctas(experiment) // (heads * cluster))
     if wanted >= clusters:
         return np.ones(len(found.number), bool)
-    chosen = ((np.arange(wanted) + 0.5) * clusters / wanted).astype(np.int64)
+    chosen = clusters - 1 - np.arange(wanted) * clusters // wanted
     return np.isin(plan.order[2] // cluster, chosen)

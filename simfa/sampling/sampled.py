@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from presets.errors import NotModelled
 from presets.experiment import Experiment
 from presets.record import Result
 from simfa import coverage, simulate, stats, tiles
@@ -36,16 +35,6 @@ class Samples:
     wall_s: float
 
 
-def check(experiment: Experiment) -> None:
-    """NotModelled where a sample would not stand for the whole launch."""
-    coverage.check(experiment)
-    if experiment.kernel.pipeline.kv_traversal == "sawtooth":
-        raise NotModelled(
-            "no sample of pipeline.kv_traversal=sawtooth: waves that are left out would turn the others round; "
-            "simulate the whole launch (without --sample), or set pipeline.kv_traversal=cyclic"
-        )
-
-
 def run(
     experiment: Experiment, seed: int = 0, progress: Progress = None, should_stop: Stop = None, lines: int = LINES
 ) -> Result | None:
@@ -53,7 +42,7 @@ def run(
 
     Raises as `simulate.run`, and NotModelled where samples would not stand for the launch.
     """
-    check(experiment)
+    coverage.check_sample(experiment)
     plan = tiles.plan(experiment)
     found = design(experiment, plan, lines)
     if found is None:
