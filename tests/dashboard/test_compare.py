@@ -145,3 +145,21 @@ def test_headless_compare_answers_bad_input_with_one_sentence(options, message, 
     assert main(["compare", *options.split()]) == 2
     captured = capsys.readouterr()
     assert message in captured.err and "Traceback" not in captured.err and captured.out == ""
+
+
+def test_a_sampled_number_shows_its_error_and_others_none() -> None:
+    whole = {"latency_us": 100.0, "dram_bytes": 5}
+    part = whole | {"latency_error_pct": 1.26, "dram_error_pct": 3.0, "sample": {"ctas": 4}}
+    assert compare.within(part) == " ± 1.3 %"
+    assert compare.within(part, "dram_bytes") == " ± 3.0 %"
+    assert compare.within(part, "l2_bytes") == ""
+    assert compare.within(whole) == ""
+    assert compare.within(whole | {"latency_error_pct": 0.0, "sampled_fraction": 1.0}) == ""
+
+
+def test_the_sentence_of_a_sample_does_without_what_it_did_not_count() -> None:
+    record = {"bottleneck": "tensor_cores", "utilization": {"tensor_cores": 0.75}, "dirty_bytes_left": 24_000_000}
+    assert compare._simulation_sentence(record, None) == (
+        "The simulation is bound by tensor cores (75% of the time). 24.0 MB of O stay dirty in L2 at the end and "
+        "are not in its DRAM writes."
+    )

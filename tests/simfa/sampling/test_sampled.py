@@ -43,7 +43,7 @@ def test_with_nothing_left_out_it_is_the_whole_run(options: str) -> None:
     assert result.extra["latency_error_pct"] == result.extra["dram_error_pct"] == 0
 
 
-@pytest.mark.parametrize("options", [RESIDENT, CAUSAL, PERSISTENT, f"{PERSISTENT} --causal"])
+@pytest.mark.parametrize("options", [RESIDENT, CAUSAL, PERSISTENT, f"{PERSISTENT} --causal --set l2.bytes=8MiB"])
 def test_a_part_stands_for_the_whole(options: str) -> None:
     case = experiment(options)
     result = sampled.run(case, lines=1_200_000)
