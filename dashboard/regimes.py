@@ -113,7 +113,7 @@ def measured_points(experiment: Experiment) -> list[dict[str, Any]]:
 
 
 def simulated_points(length: int, record: dict[str, Any]) -> list[dict[str, Any]]:
-    """A simulated record as rows like those of `measured_points`."""
+    """A simulated record as rows like those of `measured_points`; traffic from a sample says its error."""
     return [
         {
             "quantity": quantity,
@@ -121,10 +121,17 @@ def simulated_points(length: int, record: dict[str, Any]) -> list[dict[str, Any]
             "bytes": record[quantity],
             "kind": "simulated",
             "label": "Sim-FA",
-            "source": f"{record['cycles']:,} cycles",
+            "source": f"{record['cycles']:,} cycles{_extrapolated(record, quantity)}",
         }
         for quantity in ("l2_bytes", "dram_bytes")
     ]
+
+
+def _extrapolated(record: dict[str, Any], quantity: str) -> str:
+    """Words for traffic from a sample; bytes at the SMs are exact."""
+    if "sample" not in record or quantity != "dram_bytes":
+        return ""
+    return f", extrapolated from a sample of {record['sampled_fraction']:.2%}: ± {record['dram_error_pct']:.1f} %"
 
 
 def rows(shown: Regimes, measured: list[dict[str, Any]], simulated: list[dict[str, Any]]) -> list[dict[str, Any]]:

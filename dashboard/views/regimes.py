@@ -75,11 +75,15 @@ def _simulated(experiment: Experiment) -> list[dict[str, Any]]:
             coverage.check(at)
         except NotModelled:
             return []
-        key = coverage.answer_key(at, 0, TIMELINE_SM)
-        given = state.answer(key, state.board().get(key))
+        given = _answered(at) or _answered(at.model_copy(update={"sample": True}))
         if given is not None:
             found += regimes.simulated_points(length, given["record"])
     return found
+
+
+def _answered(experiment: Experiment) -> dict[str, Any] | None:
+    key = coverage.answer_key(experiment, 0, TIMELINE_SM)
+    return state.answer(key, state.board().get(key))
 
 
 def _traffic(shown: Regimes, measured: list[dict[str, Any]], simulated: list[dict[str, Any]]) -> None:

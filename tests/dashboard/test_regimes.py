@@ -260,3 +260,14 @@ def test_the_roofline_names_every_ceiling_and_point(make_experiment):
     assert "GenZ-style ideal cache, at L2" not in points
     assert "bound by tensor cores, 930 of 989 TFLOPS" in chart.layout.title.text
     assert "FLOP per byte" in chart.layout.xaxis.title.text and "TFLOPS" in chart.layout.yaxis.title.text
+
+
+def test_traffic_from_a_sample_says_its_error() -> None:
+    record = {"cycles": 1000, "l2_bytes": 8, "dram_bytes": 4}
+    part = record | {"sample": {}, "sampled_fraction": 0.04, "dram_error_pct": 1.5}
+    whole, sampled = (regimes.simulated_points(512, found) for found in (record, part))
+    assert [point["source"] for point in whole] == ["1,000 cycles"] * 2
+    assert [point["source"] for point in sampled] == [
+        "1,000 cycles",
+        "1,000 cycles, extrapolated from a sample of 4.00%: ± 1.5 %",
+    ]
