@@ -138,8 +138,8 @@ def _kv_of_a_cta(samples: Sequence[Sample], fewer: Sequence[Sample], groups: Gro
     added = line(most, _kv_read, groups.mean_steps).value - line(fewer, _kv_read, groups.mean_steps).value
     longest = (most[-1].kv_read_bytes - fewer[-1].kv_read_bytes) * groups.mean_steps / most[-1].steps
     found, own = (max(more, 0.0) / groups.fewer_ctas for more in (added, longest))
-    kept_by_l2 = 1 - min(found / (pass_bytes / groups.slots), 1.0)
-    return Value(found, (found * kept_by_l2 + abs(found - own)) / 2)
+    unlike = min(abs(1 - found / (pass_bytes / groups.slots)), 1.0)
+    return Value(found, (found * unlike + abs(found - own)) / 2)
 
 
 def dirty_bytes(samples: Sequence[Sample], fewer: Sequence[Sample], groups: Groups, most: float) -> Value:
