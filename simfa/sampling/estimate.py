@@ -17,6 +17,7 @@ from simfa.sampling.measure import Sample
 
 ROUNDING = 1e-3  # relative error below which none is claimed: L2 sets and boxes of a short run are whole numbers
 END_DIFFERS = 0.5  # of a CTA's time: by so much slots may idle otherwise at the end where CTAs were left out
+DIRTY_GROWS = 0.25  # of what O in the L2 would still gain if each wave left out added as much: allowed for
 UNITS_DIFFER = 0.01  # allowed for where units are left out: each meets the waves at another place
 
 
@@ -147,7 +148,8 @@ def dirty_bytes(samples: Sequence[Sample], fewer: Sequence[Sample], groups: Grou
     found = line(samples, _dirty, groups.mean_steps)
     if fewer:
         gained = max(samples[-1].dirty_bytes - fewer[-1].dirty_bytes, 0.0) * groups.mean_steps / samples[-1].steps
-        found += Value(gained, 2 * gained)
+        growing_on = min(found.value + gained * groups.left_out / groups.fewer_ctas, most)
+        found += Value(gained, max(2 * gained, (growing_on - found.value) * DIRTY_GROWS))
     return Value(min(max(found.value, 0.0), most), found.error)
 
 
