@@ -1,6 +1,6 @@
 """From an Experiment to a machine ready to run: tensors, grid, programs, and the state of every component."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,24 +59,36 @@ def _build(experiment: Experiment, hardware: Hardware, seed: int, timeline_sm: i
     kernel = persistent(experiment) if tiles.is_persistent(experiment.kernel) else one_tile(experiment)
     maps = tensor_maps(experiment)
     alike = cluster_ctas(experiment) if multicasts(experiment) else 1  # CTAs of a cluster run the same programs
-    members = [Member(0, [roles] * alike) for roles in kernel.programs]
+    recurring = tiles.is_persistent(experiment.kernel)
+    members = [Member(0, [roles] * alike, recurring) for roles in kernel.programs]
     code = assemble(kernel.programs, maps, wgmma_timing(experiment.gpu), members)
-    if tiles.is_persistent(experiment.kernel):  # a CTA comes to all programs: stages are those of the fullest
-        code.releasers[:], code.sources[:] = code.releasers.max(axis=0), code.sources.max(axis=0)
+    share_stages(code, members)
     ctas_per_sm = experiment.kernel.pipeline.occupancy_ctas
     return machine_of(experiment.gpu, hardware, code, maps, kernel.grid, ctas_per_sm, seed, timeline_sm)
+
+
+def share_stages(code: Code, members: Sequence[Member]) -> None:
+    """A persistent CTA comes to all programs of its rank: its stages are those of the fullest."""
+    for rank in {member.rank for member in members if member.recurring}:
+        own = [number for number, member in enumerate(members) if member.rank == rank]
+        for table in (code.releasers, code.sources):
+            table[own] = table[own].max(axis=0)
 
 
 def one_tile(experiment: Experiment) -> KernelLaunch:
     """A CTA per tile in grid order, with a program per number and direction of K/V tiles (paper, section 5)."""
     roles = fa3.roles if experiment.kernel.instruction == "wgmma" else cutile.roles
     order = tiles.in_grid_order(experiment)
-    kinds = 2 * tiles.kv_tiles(experiment)[order[2]] + tiles.backward(experiment)
-    found, chosen = np.unique(kinds, return_inverse=True)
+    found, chosen = np.unique(kinds_of(experiment, order), return_inverse=True)
     programs = [roles(shape_of(experiment), int(kind) // 2, bool(kind % 2)) for kind in found]
-    ctas = np.zeros(len(kinds), dispatch.CTA)
+    ctas = np.zeros(len(chosen), dispatch.CTA)
     ctas["program"] = chosen
     return KernelLaunch(programs, GridArrays(cluster_ctas(experiment), ctas, origins(experiment, order)))
+
+
+def kinds_of(experiment: Experiment, order: tuple[np.ndarray, np.ndarray, np.ndarray]) -> np.ndarray:
+    """What tells programs of a grid apart: twice the K/V tiles of each CTA, one more on a sawtooth's way back."""
+    return np.asarray(2 * tiles.kv_tiles(experiment)[order[2]] + tiles.backward(experiment))
 
 
 def persistent(experiment: Experiment) -> KernelLaunch:

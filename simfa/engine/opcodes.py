@@ -53,7 +53,7 @@ INSTRUCTION = np.dtype(
         ("stages", np.int32),  # of the ring that sid begins, walked by a counter; 0: sid is the stage
         ("counter", np.int32),  # which counter walks the ring and moves a box
         ("advance", np.int32),  # added to the counter once the instruction has issued
-        ("step", np.int32),  # rows that one count moves a box by
+        ("step", np.int32),  # rows that one count moves a box by, or bytes a bulk copy
         ("target", np.int32),  # of LOOP: distance to what follows the loop; of END_LOOP: back to its LOOP
         ("cost", np.int32),  # cycles after it in which its thread issues no other
         ("fp32", np.int32),  # of a phase: cycles of the FP32 pipe at full rate, likewise MUFU and operands

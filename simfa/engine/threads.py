@@ -45,7 +45,6 @@ THREAD = np.dtype(
         ("gid", np.int32),  # of a group wait
         ("stalled_at", np.int64),
         ("age", np.int64),  # dispatch order, for greedy-then-oldest
-        ("work", np.int64),  # of a persistent CTA: how many tiles this thread has gone through
         ("tile", np.int64),  # the CTA, or the tile of a persistent one, that the thread works on
     ]
 )

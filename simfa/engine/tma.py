@@ -127,7 +127,7 @@ def has_room(tma, sm):
 @kernel
 def enqueue(tma, state, queue, thread, instruction, place, origins):
     """Take an operation. `origins` are the CTA's, by map; `place` is the group's place of a store, the stage and
-    its filling of a load, and how many rows its box is moved by."""
+    its filling of a load, and how many rows its box (bytes a bulk copy) is moved by."""
     now = queue.header[0]["now"]
     sm = threads.sm_of(state, thread)
     engine = tma.engines[sm]
@@ -142,7 +142,7 @@ def enqueue(tma, state, queue, thread, instruction, place, origins):
     operation["outstanding"] = 0
     operation["ready_at"] = now + tma.config[0]["launch_cycles"]
     if opcode in (TMA_BULK, TMA_BULK_STORE):
-        boxes.begin_bulk(tma, index, instruction["address"], instruction["bytes"])
+        boxes.begin_bulk(tma, index, instruction["address"] + place[3], instruction["bytes"])
     else:
         operation["ready_at"] += descriptors.setup(tma, sm, instruction["map"])
         start = tma.starts[state.threads[thread]["pc"]]

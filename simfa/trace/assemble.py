@@ -51,10 +51,11 @@ def assemble(
     parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     length = 0
     for number, (cta, member) in enumerate(zip(programs, members, strict=True)):
-        counts = fillings.expected(member.cluster)
+        counts = fillings.expected(member.cluster, member.recurring)
         for role, program in enumerate(cta):
-            fills = _fills(program, counts)
-            parts.append((_encode(program, fills[:, member.rank], timing), _starts(program, maps), fills))
+            phases = fillings.phases(program, member.recurring)
+            fills = _fills(program, phases, counts)
+            parts.append((_encode(program, phases, fills[:, member.rank], timing), _starts(program, maps), fills))
             spans[number, role] = (length, length + len(program.rows))
             length += len(program.rows)
         for table, own in ((releasers, fillings.releasers(member)), (sources, _sources(member))):
@@ -75,21 +76,23 @@ def _sources(member: Member) -> Mapping[int, int]:
     return fillings.sources(member.cluster)[member.rank]
 
 
-def _fills(program: Program, counts: Sequence[Mapping[fillings.Fill, int]]) -> np.ndarray:
+def _fills(program: Program, phases: Sequence[int], counts: Sequence[Mapping[fillings.Fill, int]]) -> np.ndarray:
     """For each instruction and rank how many loads the phase of its stage takes there, shape (rows, ranks)."""
     found = np.zeros((len(program.rows), len(counts)), np.int32)
-    for index, (row, phase) in enumerate(zip(program.rows, fillings.phases(program), strict=True)):
+    for index, (row, phase) in enumerate(zip(program.rows, phases, strict=True)):
         if row["opcode"] in op.LOADS:
             found[index] = [own[row["sid"], phase] for own in counts]
     return found
 
 
-def _encode(program: Program, expected: np.ndarray, timing: WgmmaTiming | None) -> np.ndarray:
+def _encode(
+    program: Program, phases: Sequence[int], expected: np.ndarray, timing: WgmmaTiming | None
+) -> np.ndarray:
     """The program as INSTRUCTION records."""
     code = np.zeros(len(program.rows), op.INSTRUCTION)
     for name in _FIELDS:
         code[name] = [row.get(name, 0) for row in program.rows]
-    code["phase"] = fillings.phases(program)
+    code["phase"] = phases
     code["expected"] = expected
     code["address"] = [_bulk_address(row) for row in program.rows]
     code["cycles"] = [_cycles(row, timing) for row in program.rows]
