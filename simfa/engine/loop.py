@@ -24,9 +24,10 @@ def begin(machine):
 @inlined_kernel
 def _outcome(grid, memory, header):
     """At the end of a cycle: the launch is over when all CTAs are, whatever DRAM still writes."""
-    if header["pending"] == access.background(memory) and grid.config[0]["retired"] == grid.ctas.shape[0]:
+    pending = header["pending"] - header["superseded"]
+    if pending == access.background(memory) and grid.config[0]["retired"] == grid.ctas.shape[0]:
         return FINISHED
-    return DEADLOCKED if header["pending"] == 0 else RUNNING
+    return DEADLOCKED if pending == 0 else RUNNING
 
 
 @kernel

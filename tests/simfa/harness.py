@@ -285,9 +285,9 @@ def leaks(built: machine.Machine) -> list[str]:
     while node >= 0:
         free, node = free + 1, int(built.queue.events[node]["next"])
     held = {
-        "events pending": int(header["pending"]),
-        "event nodes lost": len(built.queue.events) - free,
-        "buckets filled": int((built.queue.buckets["head"] >= 0).sum()),
+        "events pending": int(header["pending"] - header["superseded"]),
+        "event nodes lost": len(built.queue.events) - free - int(header["superseded"]),
+        "buckets filled": int((built.queue.buckets["head"] >= 0).sum() > header["superseded"]),
         **leaks_of_memory(built.memory, int(header["now"])),
         "event queue exhausted": int(header["exhausted"]),
         "lines in flight": int(engines["inflight"].sum()),

@@ -1,4 +1,4 @@
-"""Loops, rings, phases on shared pipes, costs, gaps and persistent CTAs: the engine against the per-cycle reference."""
+"""Loops, rings, shared pipes, costs, gaps and persistent CTAs: the engine against the per-cycle reference."""
 
 from dataclasses import replace
 from typing import Any
@@ -6,7 +6,6 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simfa.isa import Program
 from tests.simfa.harness import Tiny, program
 from tests.simfa.reference.compare import compare, gpus
 
