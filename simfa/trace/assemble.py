@@ -45,8 +45,8 @@ def assemble(
     `members` says where each CTA program stands in its cluster; it is needed where loads are multicast.
     """
     members = members or [Member(0, [cta]) for cta in programs]
-    spans = np.zeros((len(programs), max(map(len, programs)), 2), np.int32)
-    releasers = np.zeros((len(programs), threads.STAGES), np.int32)
+    spans = np.zeros((len(programs), max(map(len, programs)), 2), np.int64)
+    releasers = np.zeros((len(programs), threads.STAGES), np.int64)
     sources = np.zeros_like(releasers)
     parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     length = 0
@@ -77,7 +77,7 @@ def _sources(member: Member) -> Mapping[int, int]:
 
 def _fills(program: Program, counts: Sequence[Mapping[fillings.Fill, int]]) -> np.ndarray:
     """For each instruction and rank how many loads the phase of its stage takes there, shape (rows, ranks)."""
-    found = np.zeros((len(program.rows), len(counts)), np.int32)
+    found = np.zeros((len(program.rows), len(counts)), np.int64)
     for index, (row, phase) in enumerate(zip(program.rows, fillings.phases(program), strict=True)):
         if row["opcode"] in op.LOADS:
             found[index] = [own[row["sid"], phase] for own in counts]
@@ -124,7 +124,7 @@ def _cycles(row: Mapping[str, Any], timing: WgmmaTiming | None) -> int:
 
 def _starts(program: Program, maps: Sequence[TensorMap]) -> np.ndarray:
     """First coordinates of each instruction's box, shape (instructions, RANKS)."""
-    found = np.zeros((len(program.rows), op.RANKS), np.int32)
+    found = np.zeros((len(program.rows), op.RANKS), np.int64)
     for index, row in enumerate(program.rows):
         if row["opcode"] in op.TENSOR_REQUESTS:
             place = row["gmem"]

@@ -26,6 +26,7 @@ from simfa.trace import tensor_map
 from simfa.trace.assemble import assemble, with_costs
 from simfa.trace.fillings import Member
 from simfa.trace.tensor_map import TensorMap
+from tests.simfa.compiled import finish_writes
 
 LINE = 128
 SETUP = 40 + 130  # launch and TensorMap setup (section 4.3)
@@ -354,7 +355,7 @@ def leaks(built: machine.Machine) -> list[str]:
 
 
 def _leaks_of_memory(memory: Any, now: int) -> dict[str, int]:
-    held = {"coalescer entries": int((memory_parts(memory).inflight["ready"] > now).sum())}
+    held = {"coalescer entries": int((memory_parts(memory).inflight[:, coalescer.READY] > now).sum())}
     if not isinstance(memory, Bounded):
         return held
     parts, totals = memory.hierarchy, memory.totals[0]
@@ -382,15 +383,7 @@ def memory_parts(memory: Any) -> Any:
 
 def drain(built: machine.Machine) -> machine.Machine:
     """Let DRAM channels finish the writes that nobody waits for, which the end of a run leaves under way."""
-    while built.queue.header[0]["pending"] > 0:
-        payload = int(events.pop_due(built.queue))
-        if payload < 0:
-            events.next_cycle(built.queue)
-            continue
-        built.queue.header[0]["busy_at"] = built.queue.header[0]["now"]
-        kind, argument = payload >> events.KIND_SHIFT, payload & events.ARGUMENT_MASK
-        assert kind == events.DRAM_STEP
-        commands.step(*built.memory, built.queue, argument, built.queue.header[0]["now"])
+    finish_writes(built.memory, built.queue)
     return built
 
 
