@@ -67,7 +67,7 @@ def with_costs(instructions: np.ndarray, costs: Mapping[int, int]) -> np.ndarray
     """The instructions with what each costs its thread in cycles, by opcode."""
     found = instructions.astype(op.INSTRUCTION)
     for opcode, cycles in costs.items():
-        found["cost"][found["opcode"] == opcode] = cycles
+        found["cost"][found["opcode"] == opcode] = _bounded([cycles])[0]
     return found
 
 
@@ -88,13 +88,18 @@ def _encode(program: Program, expected: np.ndarray, timing: WgmmaTiming | None) 
     """The program as INSTRUCTION records."""
     code = np.zeros(len(program.rows), op.INSTRUCTION)
     for name in _FIELDS:
-        code[name] = [row.get(name, 0) for row in program.rows]
+        code[name] = _bounded([row.get(name, 0) for row in program.rows])
     code["phase"] = fillings.phases(program)
     code["expected"] = expected
     code["address"] = [_bulk_address(row) for row in program.rows]
-    code["cycles"] = [_cycles(row, timing) for row in program.rows]
+    code["cycles"] = _bounded([_cycles(row, timing) for row in program.rows])
     code["target"] = _targets(program)
     return code
+
+
+def _bounded(values: list[int]) -> np.ndarray:
+    """Operands as numbers of 32 bits, so that sums of them stay far within 64; OverflowError beyond."""
+    return np.array(values, np.int32)
 
 
 def _targets(program: Program) -> list[int]:
