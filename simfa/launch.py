@@ -234,7 +234,7 @@ def origins(experiment: Experiment, order: tuple[np.ndarray, np.ndarray, np.ndar
     """Where each tile (batch, query head, query tile) lies in Q, K, V and O, shape (tiles, 4, RANKS)."""
     batch, head, index = order
     tile = experiment.kernel.tile
-    found = np.zeros((len(index), 4, opcodes.RANKS), np.int32)
+    found = np.zeros((len(index), 4, opcodes.RANKS), np.int64)
     found[:, :, 1] = head[:, None]
     found[:, [fa3.MAP_K, fa3.MAP_V], 1] //= experiment.heads_q // experiment.heads_kv
     found[:, [fa3.MAP_Q, fa3.MAP_O], 2] = index[:, None] * tile.query_rows

@@ -40,7 +40,7 @@ def build(trace: Trace, gpu: GpuSpec, seed: int = 0, timeline_sm: int = -1) -> M
     launch.share_stages(code, members)
     maps = _within_reach(trace, code, gpu.l2.line_bytes)
     ctas = _ctas(trace, [numbers[kind] for kind in kinds])
-    origins = np.zeros((len(ctas), max(len(trace.maps), 1), RANKS), np.int32)
+    origins = np.zeros((len(ctas), max(len(trace.maps), 1), RANKS), np.int64)
     for number, cta in enumerate(trace.ctas):
         for tensor, origin in cta.origins:
             origins[number, tensor, : len(origin)] = origin

@@ -29,14 +29,14 @@ CONFIG = np.dtype(
 REMOTE_CYCLES = 2  # the least that keeps the order of a cycle's events out of the answer
 CTA = np.dtype(
     [
-        ("program", np.int32),
-        ("slot", np.int32),
+        ("program", np.int64),
+        ("slot", np.int64),
         ("start_cycle", np.int64),
         ("end_cycle", np.int64),
         ("threads_left", np.int64),  # of a persistent CTA's tile
-        ("turns", np.int32),  # of its programs' loops 0 and 1
-        ("turns_1", np.int32),
-        ("after", np.int32),  # of a tile: the one that its persistent CTA goes on with, NO_TILE, or UNDECIDED
+        ("turns", np.int64),  # of its programs' loops 0 and 1
+        ("turns_1", np.int64),
+        ("after", np.int64),  # of a tile: the one that its persistent CTA goes on with, NO_TILE, or UNDECIDED
     ]
 )
 
@@ -79,9 +79,9 @@ def make_grid(
         programs,
         releasers,
         sources,
-        np.full(slots, -1, np.int32),
-        np.zeros(slots, np.int32),
-        np.zeros(slots, np.int32),
+        np.full(slots, -1, np.int64),
+        np.zeros(slots, np.int64),
+        np.zeros(slots, np.int64),
     )
 
 

@@ -18,7 +18,7 @@ ASLEEP = 2
 IN_PHASE = 3
 
 
-@kernel
+@inlined_kernel
 def issue(grid, state, engines, queue, observer, code, entries, sm):
     """The SM's issue cycle: pick ready threads, issue the next instruction of each."""
     now = queue.header[0]["now"]

@@ -2,7 +2,7 @@
 
 from simfa.engine import cluster, dispatch, events, frontend, gauges, tensor_core, tma
 from simfa.engine.groups import GROUPS
-from simfa.engine.jit import inlined_kernel, kernel
+from simfa.engine.jit import entry, inlined_kernel
 from simfa.memory import access
 
 RUNNING = 0
@@ -14,7 +14,7 @@ PAUSED = 4
 SAMPLES_PER_STEP = 4096  # of an observed run, between two looks at progress and cancelling
 
 
-@kernel
+@entry
 def begin(machine):
     """Dispatch the first CTAs at cycle 0."""
     grid, state, engines, memory, queue, observer, code, entries = machine
@@ -30,7 +30,7 @@ def _outcome(grid, memory, header):
     return DEADLOCKED if pending == 0 else RUNNING
 
 
-@kernel
+@entry
 def advance(machine, budget):
     """Process about `budget` events; returns RUNNING, FINISHED, DEADLOCKED, EXHAUSTED, or PAUSED at `stop_at`."""
     grid, state, engines, memory, queue, observer, code, entries = machine
@@ -71,7 +71,7 @@ def advance(machine, budget):
     return RUNNING
 
 
-@kernel
+@inlined_kernel
 def _core_event(grid, state, queue, observer, kind, argument):
     """What happens in an SM's core, or between the CTAs of a cluster."""
     if kind == events.TENSOR_DONE:
@@ -88,7 +88,7 @@ def _core_event(grid, state, queue, observer, kind, argument):
         frontend.woken(grid, state, queue, observer, argument)
 
 
-@kernel
+@entry
 def advance_observed(machine, meters, budget):
     """As `advance`, with a pause for every sample of the gauges, and RUNNING after many samples too."""
     header = machine.queue.header[0]

@@ -7,11 +7,12 @@ import numpy as np
 from presets import loader
 from presets.dram_specs import DramChannelSpec
 from simfa import dram_channel
-from simfa.engine import events, machine
+from simfa.engine import machine
 from simfa.memory import coalescer, hashing, l2, path, remote_copy
 from simfa.memory.bounded import commands
 from simfa.memory.bounded.state import COMMANDS, IN_ORDER, LIMITS, NONE, Bounded, make_bounded
 from simfa.memory.dram import TICKS
+from tests.simfa.compiled import finish_writes
 
 if TYPE_CHECKING:
     from tests.simfa.harness import Tiny
@@ -71,7 +72,7 @@ def _channels(gpu: "Tiny") -> commands.CommandChannels:
 
 def leaks_of_memory(memory: Any, now: int) -> dict[str, int]:
     """What a memory hierarchy still holds, by name."""
-    held = {"coalescer entries": int((memory_parts(memory).inflight["ready"] > now).sum())}
+    held = {"coalescer entries": int((memory_parts(memory).inflight[:, coalescer.READY] > now).sum())}
     if not isinstance(memory, Bounded):
         return held
     parts, totals = memory.hierarchy, memory.totals[0]
@@ -99,13 +100,5 @@ def memory_parts(memory: Any) -> Any:
 
 def drain(built: machine.Machine) -> machine.Machine:
     """Let DRAM channels finish the writes that nobody waits for, which the end of a run leaves under way."""
-    while built.queue.header[0]["pending"] > 0:
-        payload = int(events.pop_due(built.queue))
-        if payload < 0:
-            events.next_cycle(built.queue)
-            continue
-        built.queue.header[0]["busy_at"] = built.queue.header[0]["now"]
-        kind, argument = payload >> events.KIND_SHIFT, payload & events.ARGUMENT_MASK
-        assert kind == events.DRAM_STEP
-        commands.step(*built.memory, built.queue, argument, built.queue.header[0]["now"])
+    finish_writes(built.memory, built.queue)
     return built
