@@ -13,14 +13,14 @@ from simfa import hierarchy, tiles
 from simfa.coverage import Hardware, check
 from simfa.engine import dispatch, events, machine, opcodes, probe, threads, tma
 from simfa.isa import Program, WgmmaTiming
-from simfa.memory import coalescer, hashing, l2, path, remote_copy
+from simfa.memory import coalescer, hashing, l2, path, remote_copy, sets
 from simfa.memory.bounded.state import Bounded, event_capacity
 from simfa.memory.dram import TICKS
 from simfa.trace import cutile, fa3, fa3_official, tensor_map
 from simfa.trace.assemble import Code, assemble, with_costs
 from simfa.trace.bubbles import softmax_cycles
 from simfa.trace.fillings import Member
-from simfa.trace.phases import Softmax
+from simfa.trace.phases import Bubbles, Softmax
 from simfa.trace.tensor_map import TensorMap
 
 TENSOR_ALIGNMENT_BYTES = 2 * 2**20  # allocations start on a page
@@ -67,6 +67,13 @@ def _build(experiment: Experiment, hardware: Hardware, seed: int, timeline_sm: i
     return machine_of(experiment.gpu, hardware, code, maps, kernel.grid, ctas_per_sm, seed, timeline_sm)
 
 
+def leave_cache(before: machine.Machine, after: machine.Machine) -> None:
+    """What a finished launch left in the L2, dirty lines included, for one that has not begun."""
+    left, taken = before.memory.cache, after.memory.cache
+    taken.tags[:] = left.tags
+    taken.bits[:] = left.bits & (sets.DIRTY | sets.COPY)  # every fill has arrived
+
+
 def one_tile(experiment: Experiment) -> KernelLaunch:
     """A CTA per tile in grid order, with a program per number and direction of K/V tiles (paper, section 5)."""
     roles = fa3.roles if experiment.kernel.instruction == "wgmma" else cutile.roles
@@ -107,9 +114,17 @@ def official_kernel(experiment: Experiment) -> fa3_official.Kernel:
         )
     rows = kernel.tile.query_rows // kernel.pipeline.consumer_warpgroups
     phases = Softmax(spec, rows, kernel.tile.kv_rows, experiment.llm.head_dim, experiment.precision_bytes)
-    pipeline = kernel.pipeline
+    pipeline, shape = kernel.pipeline, shape_of(experiment)
+    bubbles = Bubbles(shape.softmax_cycles, phases.output_cycles)
+    early = pipeline.rescale_before_pv
     return fa3_official.Kernel(
-        shape_of(experiment), phases, pipeline.tile_overhead_cycles or 0, bool(pipeline.p_in_shared)
+        shape,
+        bubbles if pipeline.softmax == "bubbles" else phases,
+        pipeline.tile_overhead_cycles or 0,
+        bool(pipeline.p_in_shared),
+        experiment.llm.head_dim > 128 if early is None else early,
+        pipeline.intra_warpgroup_overlap is not False,
+        pipeline.prologue_overlap is not False,
     )
 
 

@@ -44,8 +44,9 @@ def is_persistent(kernel: KernelSpec) -> bool:
 
 def launch_order(experiment: Experiment) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Batch, query head and query tile of every CTA or tile, in the order in which they are handed out."""
-    dynamic = experiment.kernel.pipeline.schedule == "dynamic"
-    return heaviest_first(experiment) if dynamic else in_grid_order(experiment)
+    pipeline = experiment.kernel.pipeline
+    sorted_by_weight = pipeline.schedule == "dynamic" and pipeline.tile_order != "grid"
+    return heaviest_first(experiment) if sorted_by_weight else in_grid_order(experiment)
 
 
 def in_grid_order(experiment: Experiment) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
