@@ -338,16 +338,16 @@ class PipelineSpec(Section):
         default=None, description="K/V passes in one direction, or every other one backwards; absent: cyclic"
     )
     rescale_before_pv: bool | None = Field(
-        default=None, description="O is rescaled before P V is issued, not after it; absent: beyond head dimension 128"
+        default=None, description="O is rescaled before P V is issued, not after; absent: beyond head dimension 128"
     )
     intra_warpgroup_overlap: bool | None = Field(
         default=None, description="the next Q K^T and the last P V of a warpgroup run beside softmax; absent: true"
     )
     prologue_overlap: bool | None = Field(
-        default=None, description="a persistent CTA loads its next tile during the last one's epilogue; absent: true"
+        default=None, description="a persistent CTA loads its next tile during the last epilogue; absent: true"
     )
     softmax: Literal["phases", "bubbles"] | None = Field(
-        default=None, description="of persistent CTAs: phases on shared pipes, or the paper's bubble; absent: phases"
+        default=None, description="persistent CTAs': phases on shared pipes, or the paper's bubble; absent: phases"
     )
     multicast: bool | None = Field(
         default=None, description="each CTA of a cluster loads its share of K/V tiles for all; absent: false"

@@ -17,15 +17,6 @@ def test_the_profiled_kernel_and_the_rival_are_read_from_their_notes() -> None:
     assert fa3._rival_us(fa3.locked()[0]) == 118.953
 
 
-def test_every_rung_of_the_ladder_changes_a_kernel() -> None:
-    rows = fa3.locked(("512",))[:4]
-    whole = [fa3.experiment(row, "calibrated", {}) for row in rows]
-    for name, changes in fa3.ladder().items():
-        changed = [fa3.experiment(row, "calibrated", changes) for row in rows]
-        values = [case.model_dump(exclude={"params"}) for case in changed]
-        assert values != [case.model_dump(exclude={"params"}) for case in whole], name
-
-
 def test_short_kernels_are_met_and_what_a_fit_has_seen_is_marked() -> None:
     rows = fa3.locked(("512",))[:4]
     points = fa3._calibrated(rows)
