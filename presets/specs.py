@@ -337,6 +337,11 @@ class PipelineSpec(Section):
     kv_traversal: Literal["cyclic", "sawtooth"] | None = Field(
         default=None, description="K/V passes in one direction, or every other one backwards; absent: cyclic"
     )
+    pack_gqa_below: NonNegative | None = Field(
+        default=None,
+        description="persistent CTAs take a KV head's query heads into one tile where a head alone would fill less "
+        "than this share of what packing fills; absent: never",
+    )
     rescale_before_pv: bool | None = Field(
         default=None, description="O is rescaled before P V is issued, not after; absent: beyond head dimension 128"
     )

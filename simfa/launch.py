@@ -220,7 +220,8 @@ def shape_of(experiment: Experiment) -> fa3.Shape:
     consumer_rows = kernel.tile.query_rows // kernel.pipeline.consumer_warpgroups
     bubble = softmax_cycles(experiment.gpu.alu, consumer_rows, kernel.tile.kv_rows, head_dim)
     everyone = 2 ** cluster_ctas(experiment) - 1 if multicasts(experiment) else 0
-    return fa3.Shape(kernel, head_dim, experiment.workload.dtype, bubble.total, everyone)
+    packed = tiles.packed_heads(experiment)
+    return fa3.Shape(kernel, head_dim, experiment.workload.dtype, bubble.total, everyone, packed)
 
 
 def cluster_ctas(experiment: Experiment) -> int:
@@ -236,11 +237,11 @@ def multicasts(experiment: Experiment) -> bool:
 def origins(experiment: Experiment, order: tuple[np.ndarray, np.ndarray, np.ndarray]) -> np.ndarray:
     """Where each tile (batch, query head, query tile) lies in Q, K, V and O, shape (tiles, 4, RANKS)."""
     batch, head, index = order
-    tile = experiment.kernel.tile
+    tile, packed = experiment.kernel.tile, tiles.packed_heads(experiment)
     found = np.zeros((len(index), 4, opcodes.RANKS), np.int32)
-    found[:, :, 1] = head[:, None]
+    found[:, :, 1] = head[:, None] * packed
     found[:, [fa3.MAP_K, fa3.MAP_V], 1] //= experiment.heads_q // experiment.heads_kv
-    found[:, [fa3.MAP_Q, fa3.MAP_O], 2] = index[:, None] * tile.query_rows
+    found[:, [fa3.MAP_Q, fa3.MAP_O], 2] = index[:, None] * (tile.query_rows // packed)
     found[:, :, 3] = batch[:, None]
     if multicasts(experiment):
         size = cluster_ctas(experiment)
@@ -269,19 +270,21 @@ def tensor_maps(experiment: Experiment) -> tuple[TensorMap, ...]:
     head_dim, element = experiment.llm.head_dim, experiment.precision_bytes
     start = tensor_bases(experiment)
 
-    def make(tensor: int, heads: int, rows: int, box_rows: int) -> TensorMap:
+    def make(tensor: int, heads: int, rows: int, box_rows: int, packed: int = 1) -> TensorMap:
         row = head_dim * element
         dims = (head_dim, heads, rows, work.batch)
         strides = (row, heads * row, rows * heads * row)
-        return TensorMap(fa3.MAP_NAMES[tensor], dims, strides, (head_dim, 1, box_rows, 1), element, start[tensor])
+        box = (head_dim, packed, box_rows // packed, 1)
+        return TensorMap(fa3.MAP_NAMES[tensor], dims, strides, box, element, start[tensor])
 
-    tile = kernel.tile
+    tile, packed = kernel.tile, tiles.packed_heads(experiment)
+    consumer_rows = tile.query_rows // kernel.pipeline.consumer_warpgroups
     shares = cluster_ctas(experiment) if multicasts(experiment) else 1
     return (
-        make(fa3.MAP_Q, experiment.heads_q, work.seq_q, tile.query_rows),
+        make(fa3.MAP_Q, experiment.heads_q, work.seq_q, tile.query_rows, packed),
         make(fa3.MAP_K, experiment.heads_kv, work.seq_kv, tile.kv_rows // shares),
         make(fa3.MAP_V, experiment.heads_kv, work.seq_kv, tile.kv_rows // shares),
-        make(fa3.MAP_O, experiment.heads_q, work.seq_q, tile.query_rows // kernel.pipeline.consumer_warpgroups),
+        make(fa3.MAP_O, experiment.heads_q, work.seq_q, consumer_rows, packed),
     )
 
 

@@ -156,7 +156,8 @@ class _Consumer:
         if others:
             self.program.emit("BAR_WAIT", tag=TAG_EPILOGUE, bid=WROTE_O, count=len(others))
         for row in range(0, self.shape.kernel.tile.query_rows, self.shape.consumer_rows):
-            self.program.emit("TMA_STORE", tag=MAP_O, gmem=(0, 0, row, 0), map=MAP_O, gid=0)
+            first = row // self.shape.packed_heads
+            self.program.emit("TMA_STORE", tag=MAP_O, gmem=(0, 0, first, 0), map=MAP_O, gid=0)
         self.program.emit("TMA_COMMIT", gid=0)
         self.program.emit("TMA_WAIT", tag=MAP_O, gid=0, count=0)
         self.program.emit("RELEASE_STAGE", tag=MAP_O, sid=self.kernel.sid_o)

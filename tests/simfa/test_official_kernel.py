@@ -25,7 +25,7 @@ def options(head_dim: int, seq: int, seq_kv: int, causal: bool, dtype: str = "fp
 @pytest.mark.parametrize("head_dim", [64, 128, 256])
 def test_tiles_and_masks_are_those_of_the_mask_itself(seq: int, seq_kv: int, head_dim: int) -> None:
     todo = experiment(options(head_dim, seq, seq_kv, causal=True))
-    rows, columns = np.arange(seq)[:, None], np.arange(seq_kv)[None, :]
+    rows, columns = np.arange(seq).repeat(tiles.packed_heads(todo))[:, None], np.arange(seq_kv)[None, :]
     visible = columns <= rows + seq_kv - seq
     block = todo.kernel.tile
     for number, (read, masked, turns) in enumerate(
@@ -61,11 +61,41 @@ def test_every_case_runs_to_its_end_and_moves_the_tiles_bytes(
     row_bytes = head_dim * todo.precision_bytes
     read = np.minimum(tiles.kv_tiles(todo) * todo.kernel.tile.kv_rows, seq_kv)
     with_steps = read > 0
-    queries = np.minimum(todo.kernel.tile.query_rows, seq - np.arange(len(read)) * todo.kernel.tile.query_rows)
-    expected = 4 * row_bytes * int((2 * read).sum() + (queries * with_steps).sum() + queries.sum())
+    packed, tile_rows = tiles.packed_heads(todo), todo.kernel.tile.query_rows
+    queries = np.minimum(tile_rows, seq * packed - np.arange(len(read)) * tile_rows)
+    expected = 4 // packed * row_bytes * int((2 * read).sum() + (queries * with_steps).sum() + queries.sum())
     delivered = int(machine.engines.engines["delivered_bytes"].sum())
     stored = 4 * row_bytes * seq
     assert delivered + stored == expected
+
+
+@pytest.mark.parametrize(
+    ("seq", "head_dim", "heads", "packs"),
+    [
+        (1, 128, "--heads-q 64 --heads-kv 8", True),  # 1 of 128 rows against 8
+        (256, 64, "--heads-q 64 --heads-kv 8", True),  # 256 of 384 rows, packed 2,048 of 2,112
+        (512, 64, "--heads-q 64 --heads-kv 8", False),  # 0.889 against 0.9 x 0.970
+        (1024, 128, "--heads-q 64 --heads-kv 8", False),
+        (1, 128, "--heads-q 8 --heads-kv 8", False),
+        (1, 128, "--heads-q 40 --heads-kv 8", False),  # five heads do not divide a warpgroup's 64 rows
+    ],
+)
+def test_query_heads_are_packed_where_the_official_rule_says(
+    seq: int, head_dim: int, heads: str, packs: bool
+) -> None:
+    todo = experiment(f"--gpu h100-sxm {heads} --head-dim {head_dim} --seq {seq} --params calibrated")
+    group = todo.heads_q // todo.heads_kv
+    assert tiles.packed_heads(todo) == (group if packs else 1)
+    assert tiles.packed_heads(todo) * tiles.tile_heads(todo) == todo.heads_q
+
+
+def test_packing_reads_k_and_v_once_for_a_group_and_moves_the_same_rows() -> None:
+    text = "--gpu h100-sxm --heads-q 8 --heads-kv 2 --head-dim 128 --seq 16 --seq-kv 1024 --params calibrated"
+    packed = simulate.run(experiment(text)).result
+    apart = simulate.run(experiment(text + " --set pipeline.pack_gqa_below=0")).result
+    rows, kv = 8 * 16 * 256, 2 * 1024 * 256
+    assert (packed.l2_bytes, apart.l2_bytes) == (2 * rows + 2 * kv, 2 * rows + 8 * kv)
+    assert packed.flops == apart.flops
 
 
 def test_multicast_requests_each_half_once() -> None:

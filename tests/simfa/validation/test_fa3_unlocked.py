@@ -1,4 +1,4 @@
-"""Clock laws: known laws are found again, each point is left out of its own law, and sources run the right kernel."""
+"""Clock laws: known ones are found again, a point has no part in its own, and sources run the right kernel."""
 
 import numpy as np
 import pytest
