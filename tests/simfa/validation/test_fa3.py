@@ -38,6 +38,8 @@ def test_all_sixteen_kernels_are_met_better_than_by_the_published_rival() -> Non
         ("--llm llama3-8b --seq 512", "paper parameter set"),
         ("--gpu h100-sxm --heads-q 16 --head-dim 128 --seq 512 --params calibrated", "held against sixteen H100"),
         ("--gpu h800 --llm llama3-8b --seq 512 --params calibrated", "outside the sixteen H100 kernels"),
+        ("--gpu h100-sxm --heads-q 16 --head-dim 128 --seq 512 --params calibrated --kernel fa3-2024-07",
+         "outside the sixteen H100 kernels"),
         ("--gpu h100-sxm --heads-q 16 --head-dim 128 --seq 512 --params calibrated --set tma.inflight_lines=128",
          "with changed values (tma.inflight_lines): held against nothing"),
     ],
