@@ -5,8 +5,9 @@ start + slope x tensor utilisation; a source whose benchmark times a Python call
 work takes no less time, has a third, the shortest time that its benchmark can show.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ NOMINAL_MHZ = 1700  # of the simulated cycles; time in L2 and DRAM does not foll
 # A launch behind another one: RRZE gpu-benches, H200, a small kernel back to back. Under a mask the library zeroes
 # the schedule's counter before each call (hopper/flash_api.cpp), which is one such kernel more.
 SMALL_KERNEL_US = 2.5
+RESOLUTION = 1e-3  # relative, of times computed from three printed digits of TFLOPS
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,6 @@ class Source:
     name: str
     kernel: str
     times_calls: bool = False
-    settings: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def numbers(self) -> int:
@@ -74,12 +75,12 @@ def fit(kernels: Simulated, times_calls: bool) -> Law:
     """The law closest to measured times, in squares of relative errors.
 
     With calls timed, the k shortest kernels are taken to show the shortest time, their mean, and the clock is
-    fitted to the others; k is the one that leaves the least error. Otherwise k is 0.
+    fitted to the others; k is by Akaike's criterion, so that a third number must earn its place. Otherwise k is 0.
     """
     order = np.argsort(kernels.measured_us)
     most = max(len(order) - 3, 0) if times_calls else 0
     laws = [_law(kernels, order[:count], order[count:]) for count in range(most + 1)]
-    return min(laws, key=lambda law: _squares(law, kernels))
+    return min(laws, key=lambda law: _criterion(law, kernels))
 
 
 def _law(kernels: Simulated, bound: np.ndarray, free: np.ndarray) -> Law:
@@ -89,8 +90,11 @@ def _law(kernels: Simulated, bound: np.ndarray, free: np.ndarray) -> Law:
     return Law(float(start), float(slope), float(kernels.measured_us[bound].mean()) if len(bound) else 0.0)
 
 
-def _squares(law: Law, kernels: Simulated) -> float:
-    return float(((law.latencies_us(kernels) / kernels.measured_us - 1) ** 2).sum())
+def _criterion(law: Law, kernels: Simulated) -> float:
+    """Akaike's information criterion; errors below the resolution of published times count as that."""
+    errors = law.latencies_us(kernels) / kernels.measured_us - 1
+    mean_square = max(float((errors**2).mean()), RESOLUTION**2)
+    return len(errors) * log(mean_square) + 2 * (3 if law.shortest_us else 2)
 
 
 def left_one_out(kernels: Simulated, times_calls: bool) -> np.ndarray:
@@ -142,7 +146,7 @@ def _points(rows: Sequence[Row], latencies_us: np.ndarray, group: str) -> list[P
 
 def simulated(source: Source, rows: Sequence[Row]) -> Simulated:
     """The kernels of a source at the nominal clock."""
-    settings = {"sm.clock_hz": f"{NOMINAL_MHZ}MHz", **source.settings}
+    settings = {"sm.clock_hz": f"{NOMINAL_MHZ}MHz"}
     runs = fa3.runs([(row, "calibrated", settings, source.kernel) for row in rows])
     masked = np.array([row["causal"] == "1" for row in rows])
     return Simulated(

@@ -90,3 +90,21 @@ def test_the_walk_ends_where_the_calibrated_set_is() -> None:
     assert rows[0].mape_pct > 10 and rows[-1].mape_pct < 2.5
     experiments = [fa3.experiment(row, "calibrated", {}) for row in fa3.locked(("512",))[:4]]
     assert sum(simulate.run(case).result.extra["cycles"] for case in experiments) < rows[-1].cycles
+
+
+def test_studies_hold_a_point_for_every_variant_and_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    def exact(jobs: list[fa3.Job]) -> list[fa3.Run]:
+        """Runs as long as measured."""
+        return [fa3.Run(float(row["latency_us"]), 1_000, 0.5) for row, *_ in jobs]
+
+    monkeypatch.setattr(fa3, "runs", exact)
+    for study, variants, kernels in (
+        (fa3_ladder.ladder_study(), len(fa3_ladder.ladder()) + 1, 12),
+        (fa3_ladder.fit_study(), 5, 12),
+        (fa3_walk.walk_study(), len(fa3_walk.steps()) + 1, 8),
+    ):
+        groups = study.summary()["groups"]
+        assert [group["points"] for group in groups] == [kernels] * variants
+        assert study.summary()["mape_pct"] == 0
+    assert groups[1]["note"] == "tile by head dimension, dtype and mask; 8,000 cycles"
+    assert "softmax.operand_factor = 1.65" in fa3_ladder.fit_study().fitted
