@@ -133,6 +133,7 @@ def _held_against_kernels(experiment: Experiment) -> bool:
     return (
         experiment.gpu.name == "h100-sxm"
         and experiment.kernel.pipeline.schedule in ("static", "dynamic")
+        and experiment.kernel.name.startswith("fa3-fp16")
         and llm.head_dim in (64, 128)
         and llm.heads_q == llm.heads_kv
         and work.dtype == "fp16"

@@ -13,14 +13,14 @@ from simfa import hierarchy, tiles
 from simfa.coverage import Hardware, check
 from simfa.engine import dispatch, events, machine, opcodes, probe, threads, tma
 from simfa.isa import Program, WgmmaTiming
-from simfa.memory import coalescer, hashing, l2, path, remote_copy
+from simfa.memory import coalescer, hashing, l2, path, remote_copy, sets
 from simfa.memory.bounded.state import Bounded, event_capacity
 from simfa.memory.dram import TICKS
 from simfa.trace import cutile, fa3, fa3_official, tensor_map
 from simfa.trace.assemble import Code, assemble, with_costs
 from simfa.trace.bubbles import softmax_cycles
 from simfa.trace.fillings import Member
-from simfa.trace.phases import Softmax
+from simfa.trace.phases import Bubbles, Softmax
 from simfa.trace.tensor_map import TensorMap
 
 TENSOR_ALIGNMENT_BYTES = 2 * 2**20  # allocations start on a page
@@ -75,6 +75,13 @@ def share_stages(code: Code, members: Sequence[Member]) -> None:
             table[own] = table[own].max(axis=0)
 
 
+def leave_cache(before: machine.Machine, after: machine.Machine) -> None:
+    """What a finished launch left in the L2, dirty lines included, for one that has not begun."""
+    left, taken = before.memory.cache, after.memory.cache
+    taken.tags[:] = left.tags
+    taken.bits[:] = left.bits & (sets.DIRTY | sets.COPY)  # every fill has arrived
+
+
 def one_tile(experiment: Experiment) -> KernelLaunch:
     """A CTA per tile in grid order, with a program per number and direction of K/V tiles (paper, section 5)."""
     roles = fa3.roles if experiment.kernel.instruction == "wgmma" else cutile.roles
@@ -119,9 +126,17 @@ def official_kernel(experiment: Experiment) -> fa3_official.Kernel:
         )
     rows = kernel.tile.query_rows // kernel.pipeline.consumer_warpgroups
     phases = Softmax(spec, rows, kernel.tile.kv_rows, experiment.llm.head_dim, experiment.precision_bytes)
-    pipeline = kernel.pipeline
+    pipeline, shape = kernel.pipeline, shape_of(experiment)
+    bubbles = Bubbles(shape.softmax_cycles, phases.output_cycles)
+    early = pipeline.rescale_before_pv
     return fa3_official.Kernel(
-        shape_of(experiment), phases, pipeline.tile_overhead_cycles or 0, bool(pipeline.p_in_shared)
+        shape,
+        bubbles if pipeline.softmax == "bubbles" else phases,
+        pipeline.tile_overhead_cycles or 0,
+        bool(pipeline.p_in_shared),
+        experiment.llm.head_dim > 128 if early is None else early,
+        pipeline.intra_warpgroup_overlap is not False,
+        pipeline.prologue_overlap is not False,
     )
 
 
@@ -217,7 +232,8 @@ def shape_of(experiment: Experiment) -> fa3.Shape:
     consumer_rows = kernel.tile.query_rows // kernel.pipeline.consumer_warpgroups
     bubble = softmax_cycles(experiment.gpu.alu, consumer_rows, kernel.tile.kv_rows, head_dim)
     everyone = 2 ** cluster_ctas(experiment) - 1 if multicasts(experiment) else 0
-    return fa3.Shape(kernel, head_dim, experiment.workload.dtype, bubble.total, everyone)
+    packed = tiles.packed_heads(experiment)
+    return fa3.Shape(kernel, head_dim, experiment.workload.dtype, bubble.total, everyone, packed)
 
 
 def cluster_ctas(experiment: Experiment) -> int:
@@ -233,11 +249,11 @@ def multicasts(experiment: Experiment) -> bool:
 def origins(experiment: Experiment, order: tuple[np.ndarray, np.ndarray, np.ndarray]) -> np.ndarray:
     """Where each tile (batch, query head, query tile) lies in Q, K, V and O, shape (tiles, 4, RANKS)."""
     batch, head, index = order
-    tile = experiment.kernel.tile
+    tile, packed = experiment.kernel.tile, tiles.packed_heads(experiment)
     found = np.zeros((len(index), 4, opcodes.RANKS), np.int64)
-    found[:, :, 1] = head[:, None]
+    found[:, :, 1] = head[:, None] * packed
     found[:, [fa3.MAP_K, fa3.MAP_V], 1] //= experiment.heads_q // experiment.heads_kv
-    found[:, [fa3.MAP_Q, fa3.MAP_O], 2] = index[:, None] * tile.query_rows
+    found[:, [fa3.MAP_Q, fa3.MAP_O], 2] = index[:, None] * (tile.query_rows // packed)
     found[:, :, 3] = batch[:, None]
     if multicasts(experiment):
         size = cluster_ctas(experiment)
@@ -266,19 +282,21 @@ def tensor_maps(experiment: Experiment) -> tuple[TensorMap, ...]:
     head_dim, element = experiment.llm.head_dim, experiment.precision_bytes
     start = tensor_bases(experiment)
 
-    def make(tensor: int, heads: int, rows: int, box_rows: int) -> TensorMap:
+    def make(tensor: int, heads: int, rows: int, box_rows: int, packed: int = 1) -> TensorMap:
         row = head_dim * element
         dims = (head_dim, heads, rows, work.batch)
         strides = (row, heads * row, rows * heads * row)
-        return TensorMap(fa3.MAP_NAMES[tensor], dims, strides, (head_dim, 1, box_rows, 1), element, start[tensor])
+        box = (head_dim, packed, box_rows // packed, 1)
+        return TensorMap(fa3.MAP_NAMES[tensor], dims, strides, box, element, start[tensor])
 
-    tile = kernel.tile
+    tile, packed = kernel.tile, tiles.packed_heads(experiment)
+    consumer_rows = tile.query_rows // kernel.pipeline.consumer_warpgroups
     shares = cluster_ctas(experiment) if multicasts(experiment) else 1
     return (
-        make(fa3.MAP_Q, experiment.heads_q, work.seq_q, tile.query_rows),
+        make(fa3.MAP_Q, experiment.heads_q, work.seq_q, tile.query_rows, packed),
         make(fa3.MAP_K, experiment.heads_kv, work.seq_kv, tile.kv_rows // shares),
         make(fa3.MAP_V, experiment.heads_kv, work.seq_kv, tile.kv_rows // shares),
-        make(fa3.MAP_O, experiment.heads_q, work.seq_q, tile.query_rows // kernel.pipeline.consumer_warpgroups),
+        make(fa3.MAP_O, experiment.heads_q, work.seq_q, consumer_rows, packed),
     )
 
 

@@ -109,8 +109,9 @@ def flops(experiment: Experiment) -> int:
     tile, work = experiment.kernel.tile, experiment.workload
     rows = np.minimum(work.seq_kv, tiles.kv_tiles(experiment).astype(object) * tile.kv_rows)
     first = np.arange(len(rows)).astype(object) * tile.query_rows
-    valid = np.minimum(tile.query_rows, work.seq_q - first)
-    return int(4 * work.batch * experiment.heads_q * experiment.llm.head_dim * (rows * valid).sum())
+    valid = np.minimum(tile.query_rows, work.seq_q * tiles.packed_heads(experiment) - first)
+    heads = tiles.tile_heads(experiment)
+    return int(4 * work.batch * heads * experiment.llm.head_dim * (rows * valid).sum())
 
 
 def bottleneck(shares: dict[str, float]) -> str:
