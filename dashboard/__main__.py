@@ -28,6 +28,9 @@ def main(argv: list[str] | None = None) -> int:
     example = commands.add_parser(
         "example", help="simulate and store the worked example and the validation studies"
     )
+    example.add_argument(
+        "--all", action="store_true", help="also what takes minutes: the studies on request, the paper's launches"
+    )
     example.set_defaults(run=_example)
     try:
         args = parser.parse_args(argv)
@@ -54,11 +57,14 @@ def _compare(args: argparse.Namespace) -> int:
     return 0
 
 
-def _example(_args: argparse.Namespace) -> int:
+def _example(args: argparse.Namespace) -> int:
     from dashboard import examples
+    from dashboard.examples import long
 
     print(examples.write())
     print(examples.write_studies())
+    if args.all:
+        print(long.write())
     return 0
 
 

@@ -25,6 +25,7 @@ ON_REQUEST: dict[str, Callable[[], Study]] = {  # too long for every day
     "fa3-all": fa3.full_study,
     "fa3-ladder": fa3.ladder_study,
     "fa3-unlocked": fa3.unlocked_study,
+    "fa3-unlocked-paper": fa3.unlocked_paper_study,
 }
 
 

@@ -13,12 +13,13 @@ from joblib import Parallel, delayed
 
 from presets import loader, measured_points, params
 from presets.arguments import bare_shape, build
+from presets.errors import NotModelled
 from presets.experiment import Experiment, Params
 from presets.specs import GpuSpec, KernelSpec
-from simfa import simulate
+from simfa import coverage, simulate
+from simfa.validation.cases import LOCKED_MHZ, UNLOCKED_SOURCES, Row, fa3_label, locked, unlocked
 from simfa.validation.study import Point, Study
 
-LOCKED_MHZ = "1500"
 FIT_LENGTHS = ("512", "8192")
 CALIBRATED, UNFITTED, PAPER, RIVAL = (
     "calibrated",
@@ -31,7 +32,6 @@ PROFILED = "Nsight profile, 1420 MHz"
 UNFIT = {"softmax.operand_factor": "1.5", "pipeline.tile_overhead_cycles": "0"}
 NOMINAL_MHZ = 1700  # of kernels at unknown clocks, before a law is fitted
 SENSITIVITY = 0.1
-Row = dict[str, str]
 Job = tuple[Row, Params, Mapping[str, str]]
 
 
@@ -77,12 +77,6 @@ def _text(spec: GpuSpec, key: str) -> str:
     return str(loader.flatten(spec)[key])
 
 
-def locked(lengths: Sequence[str] = ("512", "2048", "8192")) -> list[Row]:
-    """The kernels at a locked clock of these lengths, rows of measured_attention."""
-    rows = measured_points.rows("measured_attention")
-    return [row for row in rows if row["clock_mhz"] == LOCKED_MHZ and row["seq_q"] in lengths]
-
-
 def study() -> Study:
     """The calibrated set on the kernels of 512 and 2,048 tokens and on the profiled one."""
     return _study("fa3", _calibrated(locked(("512", "2048"))))
@@ -113,12 +107,20 @@ def ladder_study() -> Study:
 
 def unlocked_study() -> Study:
     """Kernels at an unknown clock: one law per source, the clock falling with tensor utilisation, left-one-out."""
-    points: list[Point] = []
-    for source in ("FA3 paper figure", "MagiAttention Oct 2025"):
-        points += _unlocked(source)
+    return _unlocked_study("fa3-unlocked", "calibrated", "FlashAttention-3 on H100 at clocks under power limits")
+
+
+def unlocked_paper_study() -> Study:
+    """The same kernels by the paper's parameters, where its tile fits: not at head dimension 256."""
+    title = "FlashAttention-3 on H100 at clocks under power limits, by the paper's parameters"
+    return _unlocked_study("fa3-unlocked-paper", "paper", title)
+
+
+def _unlocked_study(name: str, chosen: Params, title: str) -> Study:
+    points = [point for source in UNLOCKED_SOURCES for point in _unlocked(source, chosen)]
     return Study(
-        "fa3-unlocked",
-        "FlashAttention-3 on H100 at clocks under power limits",
+        name,
+        title,
         "FlashAttention-3 paper, figure; MagiAttention, October 2025 (digitised)",
         "two numbers per source, clock = a - b x tensor utilisation; each point predicted by a law fitted to the "
         "others",
@@ -128,9 +130,9 @@ def unlocked_study() -> Study:
     )
 
 
-def _unlocked(source: str) -> list[Point]:
-    rows = [row for row in measured_points.rows("measured_attention") if row["source"] == source]
-    jobs: list[Job] = [(row, "calibrated", _settings(row)) for row in rows]
+def _unlocked(source: str, chosen: Params) -> list[Point]:
+    rows = [row for row in unlocked(source) if _fits(row, chosen)]
+    jobs: list[Job] = [(row, chosen, _settings(row, chosen)) for row in rows]
     runs = Parallel(n_jobs=2)(delayed(_run)(job) for job in jobs)
     cycles, shares = np.array([run[1] for run in runs], float), np.array([run[2] for run in runs])
     overhead_us = np.array([run[0] for run in runs]) - cycles / NOMINAL_MHZ
@@ -144,10 +146,19 @@ def _unlocked(source: str) -> list[Point]:
     return found
 
 
-def _settings(row: Row) -> dict[str, str]:
+def _fits(row: Row, chosen: Params) -> bool:
+    """Whether the parameter set's kernel can run the row: the paper has one tile, too large for wide heads."""
+    try:
+        coverage.check(experiment(row, chosen, {}))
+    except NotModelled:
+        return False
+    return True
+
+
+def _settings(row: Row, chosen: Params) -> dict[str, str]:
     """What an unlocked source's kernel was: the July 2024 release had one tile for D64; a nominal clock."""
     clock = {"sm.clock_hz": f"{NOMINAL_MHZ}MHz"}
-    july = row["source"] == "FA3 paper figure" and row["head_dim"] == "64"
+    july = chosen == "calibrated" and row["source"] == "FA3 paper figure" and row["head_dim"] == "64"
     return clock | ({"tile.kv_rows": "128", "pipeline.p_in_shared": "false"} if july else {})
 
 
@@ -205,9 +216,8 @@ def _rival_us(row: Row) -> float:
 
 
 def _point(row: Row, us: float, group: str, fitted: bool) -> Point:
-    mask = "causal" if row["causal"] == "1" else "no mask"
-    where = f"D{row['head_dim']}, {int(row['seq_q']):,} tokens, batch {row['batch']}, {mask}"
-    return Point(f"{group}: {where}", float(row["latency_us"]), us, "us", fitted, group, float(row["seq_q"]))
+    measured_us, tokens = float(row["latency_us"]), float(row["seq_q"])
+    return Point(f"{group}: {fa3_label(row)}", measured_us, us, "us", fitted, group, tokens)
 
 
 def _study(name: str, points: list[Point]) -> Study:
