@@ -66,8 +66,8 @@ def write() -> Path:
     """Compute every part that is not current, minutes each, and store it as soon as it is there."""
     from simfa.validate_command import ON_REQUEST
 
-    parts: dict[str, Callable[[], Any]] = {name: _study(run) for name, run in ON_REQUEST.items()}
-    parts |= {LAUNCHES: _launches, FIG7: _pipeline}
+    parts: dict[str, Callable[[], Any]] = {LAUNCHES: _launches, FIG7: _pipeline}
+    parts |= {name: _study(run) for name, run in ON_REQUEST.items()}
     for name, run in parts.items():
         if is_current(name):
             continue
