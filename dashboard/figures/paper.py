@@ -11,7 +11,7 @@ from plotly.subplots import make_subplots
 from dashboard.figures.style import CEILING, finish
 
 SERIES = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
-HEIGHT = 400
+HEIGHT = 390
 ROW_PX, ROWS_MARGIN_PX = 17, 110
 _KIB = 1024
 
@@ -128,7 +128,7 @@ def ladder(rows: Sequence[Mapping[str, Any]]) -> go.Figure:
     """Mean error as a bar per change, the unchanged model first and as a line across."""
     chart = go.Figure()
     names = [row["Taken out or changed"] for row in rows]
-    means = [row["Mean error (%)"] for row in rows]
+    means = [row["Mean (%)"] for row in rows]
     chart.add_bar(
         x=means,
         y=names,
@@ -148,10 +148,10 @@ def ladder(rows: Sequence[Mapping[str, Any]]) -> go.Figure:
 def mshrs(table: pd.DataFrame, title: str) -> go.Figure:
     """Mean error over MSHRs per slice: ours, and the points that the paper states."""
     chart = go.Figure()
-    theirs = table.dropna(subset=["Paper's mean (%)"])
+    theirs = table.dropna(subset=["Paper (%)"])
     for name, some, column, color, symbol in (
-        ("Sim-FA (this project)", table, "Mean error (%)", "#009E73", "circle"),
-        ("Paper, as stated", theirs, "Paper's mean (%)", CEILING, "star"),
+        ("Sim-FA (this project)", table, "Mean (%)", "#009E73", "circle"),
+        ("Paper, as stated", theirs, "Paper (%)", CEILING, "star"),
     ):
         chart.add_scatter(
             x=some["MSHRs per slice"],
@@ -169,7 +169,7 @@ def mshrs(table: pd.DataFrame, title: str) -> go.Figure:
 
 
 def _row(one: Erring) -> str:
-    return one.case if one.quantity == "latency" else f"{one.quantity}: {one.case}"
+    return one.case if one.quantity == "latency" else f"{one.quantity}:<br>{one.case}"
 
 
 def _length(tokens: int) -> str:

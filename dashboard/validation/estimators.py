@@ -55,8 +55,8 @@ MARKS: dict[str, Mark] = {
     GENZ: _closed_mark(GENZ, "dash"),
     LAUNCH_ORDER: _closed_mark(LAUNCH_ORDER, "longdashdot"),
     RIVAL: Mark("FlashGPU-Sim, published", "#808080", "star"),
-    "eq3": Mark("Eq. (3), ideal", "#808080", "line-ew-open", "dot"),
-    "eq6": Mark("Eq. (6), realistic", "#808080", "line-ew-open", "longdash"),
+    "eq3": Mark("Eq. (3)", "#808080", "line-ew-open", "dot"),
+    "eq6": Mark("Eq. (6)", "#808080", "line-ew-open", "longdash"),
     "sim-fa": Mark("Sim-FA, sampled", ESTIMATORS["sim-fa"].color, "circle", points_only=True),
 }
 
@@ -181,6 +181,7 @@ def summary(found: Iterable[Estimate]) -> list[Row]:
 
 def _summed(quantity: str, estimator: str, some: Sequence[Estimate]) -> Row:
     errors = [one.error_pct for one in some]
+    unseen = [abs(one.error_pct) for one in some if not one.fitted]
     worst = max(some, key=lambda one: abs(one.error_pct))
     return {
         "quantity": quantity,
@@ -190,4 +191,5 @@ def _summed(quantity: str, estimator: str, some: Sequence[Estimate]) -> Row:
         "mean_pct": fmean(errors),
         "worst_pct": worst.error_pct,
         "worst_at": worst.case,
+        "unseen_mape_pct": fmean(unseen) if unseen else None,
     }

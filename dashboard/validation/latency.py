@@ -44,9 +44,10 @@ def _closed(name: str, llm: str, tokens: int) -> Row:
 def fig6(_ink: str) -> Answer:
     """Fig. 6: simulated latencies of both parameter sets, the roofline's and GenZ's, at 1830 MHz."""
     found = rows()
-    titles = {f"{name}_us": f"{MARKS[name].short} (µs)" for name in SHOWN}
+    titles = {f"{name}_us": MARKS[name].short.removeprefix("Sim-FA, ").capitalize() for name in (PAPER, CALIBRATED)}
+    titles |= {f"{name}_us": MARKS[name].short for name in (ROOFLINE, GENZ)}
     table = pd.DataFrame(found)[["model", "tokens", *titles]]
-    table = table.rename(columns={"model": "Model", "tokens": "Tokens"} | titles)
+    table = table.rename(columns={"model": "Latency (µs)", "tokens": "Tokens"} | titles)
     less = fmean(row[f"{CALIBRATED}_us"] / row[f"{PAPER}_us"] for row in found)
     above = [row[f"{PAPER}_us"] / row[f"{ROOFLINE}_us"] for row in found]
     title = (

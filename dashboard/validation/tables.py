@@ -34,7 +34,7 @@ def table2(_ink: str) -> Answer:
                 "Paper's set": _written(row["paper_set"], row["unit"]),
                 "Calibrated": _written(row["calibrated_set"], row["unit"]),
                 "Label": row["label"],
-                "Source and remark": ". ".join(filter(None, (row["source"], row["remark"]))),
+                "Source and remark": "; ".join(filter(None, (row["source"], row["remark"]))),
             }
             for row in rows
         ]
@@ -102,15 +102,15 @@ def table3(_ink: str) -> Answer:
     printed = {row["instruction"]: row for row in paper_tables.rows("table3")}
     rows = []
     for spec in isa.INSTRUCTIONS:
-        theirs = printed.get(spec.name)
+        theirs = printed[spec.name]
         rows.append(
             {
-                "category": theirs["category"] if theirs else "beyond Table 3",
+                "category": theirs["category"],
                 "instruction": spec.name,
                 "operands": " ".join(spec.operand_names),
-                "paper_operands": theirs["operands"] if theirs else "",
+                "paper_operands": theirs["operands"],
                 "primitive": spec.primitive,
-                "does": theirs["does"] if theirs else "",
+                "does": theirs["does"],
                 "extras": " ".join(isa.EXTRAS.get(spec.name, ())),
             }
         )
@@ -119,9 +119,9 @@ def table3(_ink: str) -> Answer:
         "category": "Category",
         "instruction": "Instruction",
         "operands": "Operands",
-        "paper_operands": "Operands in the paper",
         "does": "What it does",
         "primitive": "Hopper primitive",
+        "paper_operands": "Operands in the paper",
         "extras": "May follow as key=value",
     }
     return Answer(

@@ -6,44 +6,54 @@ from dashboard import recipe
 from dashboard.catalog import ESTIMATORS
 from dashboard.figures import style
 from dashboard.plain import markdown
+from dashboard.validation.catalog import OVERVIEW
 from dashboard.validation.view import Answer, NotStored, View
 from dashboard.widgets import url
 from dashboard.widgets.downloads import downloads
-from dashboard.widgets.experiment import DEFAULTS
+from dashboard.widgets.experiment import DEFAULTS, unseen
 from dashboard.widgets.validation import chosen, published
+from simfa import coverage
 
-TABLE_PX = 400
+TABLE_PX, ROW_PX, HEAD_PX = 420, 30, 36
 
 
 def page() -> View:
     url.initial(DEFAULTS, recipe.choices() | {"reference": list(ESTIMATORS)})
-    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-        st.markdown("#### Is it true?", width="content")
+    with st.container(gap="small"):
         view = chosen()
-    try:
-        _show(view, view.build("#FFFFFF" if st.context.theme.type == "dark" else "#000000"))
-    except NotStored as reason:
-        st.info(str(reason))
+        try:
+            _show(view, view.build("#FFFFFF" if st.context.theme.type == "dark" else "#000000"))
+        except NotStored as reason:
+            st.markdown(f"**{view.label}: {view.about}**")
+            st.info(str(reason))
     return view
 
 
 def _show(view: View, answer: Answer) -> None:
-    st.markdown(f"**{markdown(answer.title)}**  \n:small[{view.label}: {markdown(view.about)}]")
-    if answer.stale:
-        st.warning(answer.stale)
-    if answer.chart is not None and not answer.wide:
-        left, right = st.columns([3, 2], gap="medium")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"##### {markdown(answer.title)}", width="stretch")
+        with st.popover("Download the data"):
+            downloads(f"validation_{view.name}", answer.rows)
+    said = f"{view.label}: {markdown(view.about)}"
+    st.caption(f"{said}. :orange[{markdown(answer.stale)}]" if answer.stale else said)
+    if answer.chart is None:
+        _table(view, answer)
+        _words(view, answer)
+    elif answer.wide:
+        _chart(view, answer)
+        _words(view, answer)
+        _table(view, answer)
+    else:
+        left, right = st.columns([5, 4], gap="medium")
         with left:
-            st.plotly_chart(answer.chart, key=f"chart-{view.name}", config=style.TOOLBAR)
+            _chart(view, answer)
         with right:
             _table(view, answer)
-    else:
-        if answer.chart is not None:
-            st.plotly_chart(answer.chart, key=f"chart-{view.name}", config=style.TOOLBAR)
-        _table(view, answer)
-    _words(answer)
-    with st.container(horizontal=True):
-        downloads(f"validation_{view.name}", answer.rows)
+        _words(view, answer)
+
+
+def _chart(view: View, answer: Answer) -> None:
+    st.plotly_chart(answer.chart, key=f"chart-{view.name}", config=style.TOOLBAR)
 
 
 def _table(view: View, answer: Answer) -> None:
@@ -51,16 +61,22 @@ def _table(view: View, answer: Answer) -> None:
     st.dataframe(
         table.style.format(dict(answer.formats), na_rep="–"),
         hide_index=True,
-        height=min(38 + 35 * len(table), TABLE_PX),
+        height="content" if HEAD_PX + ROW_PX * len(table) <= TABLE_PX else TABLE_PX,
+        row_height=ROW_PX,
         placeholder="–",
         key=f"table-{view.name}",
     )
 
 
-def _words(answer: Answer) -> None:
-    for sentence in answer.said:
-        st.caption(markdown(sentence))
-    st.caption(markdown(f"Reference: {answer.source}. Fitted: {answer.fitted}."))
+def _words(view: View, answer: Answer) -> None:
+    sentences = [*answer.said, f"Reference: {answer.source}. Fitted: {answer.fitted}."]
+    if view is OVERVIEW:
+        experiment = unseen()
+        if experiment is not None:
+            sentences.append(
+                f"The other pages' experiment ({experiment.words()}): {coverage.standing(experiment)}."
+            )
+    st.caption("  \n".join(map(markdown, sentences)))
 
 
 shown = page()
