@@ -68,7 +68,7 @@ def fig5(ink: str) -> Answer:
     """Fig. 5: TMA bandwidth of bulk, 1D, 2D and 3D copies, errors by kind and CTAs per SM."""
     study = stored.study("tma-bandwidth")
     chart = figure.figure(study, ink)
-    return _answer(study, chart, _groups(study), (_stated("Fig. 5"), _OTHER_MACHINE))
+    return _answer(study, chart, _groups(study), (_OTHER_MACHINE,))
 
 
 def table5(_ink: str) -> Answer:
