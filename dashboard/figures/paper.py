@@ -17,24 +17,43 @@ _KIB = 1024
 
 
 class Marked(Protocol):
-    """An estimator's name, colour, marker and dash."""
+    """How an estimator is drawn."""
 
-    short: str
-    color: str
-    symbol: str
-    dash: str
+    @property
+    def short(self) -> str:
+        """Its name."""
+
+    @property
+    def color(self) -> str:
+        """Its colour."""
+
+    @property
+    def symbol(self) -> str:
+        """Its marker."""
+
+    @property
+    def dash(self) -> str:
+        """Its line."""
 
 
 class Erring(Protocol):
-    """An estimator's error on one kernel, %."""
+    """An estimator's error on one quantity of one kernel."""
 
-    quantity: str
-    case: str
-    estimator: str
+    @property
+    def quantity(self) -> str:
+        """What was measured."""
+
+    @property
+    def case(self) -> str:
+        """The kernel."""
+
+    @property
+    def estimator(self) -> str:
+        """Who estimates."""
 
     @property
     def error_pct(self) -> float:
-        """Signed."""
+        """Signed, % of the measured value."""
 
 
 @dataclass(frozen=True)

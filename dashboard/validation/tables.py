@@ -186,7 +186,7 @@ def _logged() -> tuple[dict[str, tuple[int, int]], int]:
 
 def table6(_ink: str) -> Answer:
     """Table 6: the three models, the preset's numbers beside the paper's, and what follows from them."""
-    rows = []
+    rows: list[Row] = []
     for row in paper_tables.rows("table6"):
         spec = loader.load(LlmSpec, row["llm"])
         ours = {
