@@ -9,6 +9,7 @@ from dashboard import compare, export
 from dashboard.catalog import ESTIMATORS
 from dashboard.measured import command as measured
 from dashboard.sweep import command as sweep
+from dashboard.validation import command as validation
 from presets.arguments import Parser, add_experiment_options, exit_with, experiments
 from presets.errors import PresetError
 
@@ -25,6 +26,9 @@ def main(argv: list[str] | None = None) -> int:
     reader = commands.add_parser("measured", help="read Nsight Compute, Nsight Systems and nvprof exports")
     measured.add_arguments(reader)
     reader.set_defaults(run=measured.run)
+    validate = commands.add_parser("validate", help="the Validation page's table of errors, or one of its views")
+    validation.add_arguments(validate)
+    validate.set_defaults(run=validation.run)
     example = commands.add_parser(
         "example", help="simulate and store the worked example and the validation studies"
     )
