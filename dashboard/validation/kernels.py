@@ -49,14 +49,18 @@ def unlocked(_ink: str) -> Answer:
         f"At unknown clocks the calibrated simulation is off by {by_name[CALIBRATED]['mape_pct']:.1f} %, the "
         f"roofline by {by_name[ROOFLINE]['mape_pct']:.1f} %, GenZ by {by_name[GENZ]['mape_pct']:.0f} %"
     )
+    paper = (
+        "The paper's tile does not fit at head dimension 256."
+        if stored.has(estimators.UNLOCKED_PAPER)
+        else f"The paper's set is not stored here for these; {stored.LONG} simulates it."
+    )
     return _answer(
         title,
         found,
         study,
         (
             "Every time is predicted from the other kernels of its source: the simulation by a clock that falls "
-            "with tensor utilisation (two numbers), SimFA-python and GenZ by one factor. The paper's tile does not "
-            "fit at head dimension 256.",
+            f"with tensor utilisation (two numbers), SimFA-python and GenZ by one factor. {paper}",
         ),
     )
 

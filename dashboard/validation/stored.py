@@ -16,6 +16,11 @@ def studies() -> list[Study]:
     return [*examples.studies(), *long.studies()]
 
 
+def has(name: str) -> bool:
+    """Whether the study of that name is stored."""
+    return any(study["study"] == name for study in studies())
+
+
 def study(name: str) -> Study:
     """The stored study of that name. Raises NotStored with the command that stores it."""
     found = next((study for study in studies() if study["study"] == name), None)

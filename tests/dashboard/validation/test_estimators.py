@@ -116,3 +116,18 @@ def test_every_part_leads_to_a_view() -> None:
 
     labels = {view.label for view in VIEWS.values()}
     assert {part.where for part in overview.PARTS} <= labels
+
+
+def test_without_the_papers_set_the_unlocked_kernels_are_still_shown(monkeypatch) -> None:
+    points = []
+    for source in cases.UNLOCKED_SOURCES:
+        for row in cases.unlocked(source):
+            points.append((cases.fa3_label(row), source, measured(row), 1.02 * measured(row), "us"))
+    made = study("fa3-unlocked", points)
+    monkeypatch.setattr(stored, "studies", lambda: [made])
+    monkeypatch.setattr(stored, "stale", lambda name: "")
+    by_name = {row["estimator"]: row for row in estimators.summary(estimators.unlocked())}
+    assert set(by_name) == {CALIBRATED, ROOFLINE, GENZ}
+    assert by_name[CALIBRATED]["points"] == by_name[GENZ]["points"] == 30
+    assert by_name[CALIBRATED]["mape_pct"] == pytest.approx(2.0)
+    assert any("not stored here" in said for said in kernels.unlocked("#000000").said)
