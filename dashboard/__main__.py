@@ -9,6 +9,7 @@ from dashboard import compare, export
 from dashboard.catalog import ESTIMATORS
 from dashboard.measured import command as measured
 from dashboard.sweep import command as sweep
+from dashboard.validation import command as validation
 from presets.arguments import Parser, add_experiment_options, exit_with, experiments
 from presets.errors import PresetError
 
@@ -25,8 +26,14 @@ def main(argv: list[str] | None = None) -> int:
     reader = commands.add_parser("measured", help="read Nsight Compute, Nsight Systems and nvprof exports")
     measured.add_arguments(reader)
     reader.set_defaults(run=measured.run)
+    validate = commands.add_parser("validate", help="the Validation page's table of errors, or one of its views")
+    validation.add_arguments(validate)
+    validate.set_defaults(run=validation.run)
     example = commands.add_parser(
         "example", help="simulate and store the worked example and the validation studies"
+    )
+    example.add_argument(
+        "--all", action="store_true", help="also what takes minutes: the studies on request, the paper's launches"
     )
     example.set_defaults(run=_example)
     try:
@@ -54,11 +61,14 @@ def _compare(args: argparse.Namespace) -> int:
     return 0
 
 
-def _example(_args: argparse.Namespace) -> int:
+def _example(args: argparse.Namespace) -> int:
     from dashboard import examples
+    from dashboard.examples import long
 
     print(examples.write())
     print(examples.write_studies())
+    if args.all:
+        print(long.write())
     return 0
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from dashboard import align, compare, spans
+from dashboard import align, compare, spans, standing
 from dashboard import window as windows
 from dashboard.figures import gantt, timeline
 from dashboard.plain import label
@@ -87,14 +87,16 @@ def view(runs: Sequence[Shown], place: float | None) -> Window:
 def title(runs: Sequence[Shown]) -> str:
     """What is seen: how the SM spent the run, or how the second run's time differs from the first's."""
     first = runs[0]
-    record, sm = first.answer["record"], first.answer["sm"]
+    record, sm, mark = first.answer["record"], first.answer["sm"], standing.mark(first.experiment)
     if len(runs) > 1:
         times = [run.answer["record"]["latency_us"] for run in runs]
         change = compare.difference(times[1], times[0]) or "no difference"
-        return f"{label(runs[1].name)}: {_us(times[1])} against {_us(times[0])} ({change}), SM {sm} of each"
+        second = standing.mark(runs[1].experiment)
+        against = f"{_us(times[1])}{second} against {_us(times[0])}{mark}"
+        return f"{label(runs[1].name)}: {against} ({change}), SM {sm} of each"
     whole = first.use(Window(0, record["cycles"]))
     return (
-        f"SM {sm}: tensor core busy {whole.tensor_core:.0%} of {_us(record['latency_us'])}, "
+        f"SM {sm}: tensor core busy {whole.tensor_core:.0%} of {_us(record['latency_us'])}{mark}, "
         f"{compare.digits(whole.tma_lines)} of {first.inflight_lines} TMA lines in flight"
     )
 

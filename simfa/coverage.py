@@ -115,17 +115,32 @@ def standing(experiment: Experiment) -> str:
             "(python -m simfa validate --study fa3-all)"
         )
     kernels = "sixteen H100 kernels: FlashAttention-3, FP16, D64 and D128, 512 to 8,192 tokens, no GQA"
-    changed = [
-        key
-        for spec in (experiment.gpu, experiment.kernel)
-        for key, origin in spec.provenance.items()
-        if origin.label == "override" and key != "sm.clock_hz"
-    ]
+    changed = _changed(experiment)
     if changed:
         return f"calibrated parameter set with changed values ({', '.join(changed)}): held against nothing"
     if _held_against_kernels(experiment):
         return f"calibrated parameter set, held against {kernels} (python -m simfa validate --study fa3-all)"
     return f"calibrated parameter set, outside the {kernels} it was held against (--study fa3-all)"
+
+
+def validated(experiment: Experiment) -> bool:
+    """Whether simulated latencies of experiments like this one were held against measured kernels.
+
+    Only the calibrated set was, unchanged but for the clock, on the kernels that `standing` names.
+    """
+    wgmma = experiment.kernel.instruction == experiment.gpu.tensor.instruction == "wgmma"
+    calibrated = experiment.params == "calibrated" and not _changed(experiment)
+    return wgmma and calibrated and _held_against_kernels(experiment)
+
+
+def _changed(experiment: Experiment) -> list[str]:
+    """Preset values other than the clock that were changed in this experiment."""
+    return [
+        key
+        for spec in (experiment.gpu, experiment.kernel)
+        for key, origin in spec.provenance.items()
+        if origin.label == "override" and key != "sm.clock_hz"
+    ]
 
 
 def _held_against_kernels(experiment: Experiment) -> bool:

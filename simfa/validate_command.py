@@ -39,6 +39,7 @@ ON_REQUEST: dict[str, Callable[[], Study]] = {  # too long for every day
     "fa3-walk": fa3_walk.walk_study,
     "fa3-fit": fa3_ladder.fit_study,
     "fa3-unlocked": fa3_unlocked.study,
+    "fa3-unlocked-paper": fa3_unlocked.paper_study,
 }
 
 

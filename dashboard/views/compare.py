@@ -4,7 +4,7 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import compare, state, traffic
+from dashboard import compare, standing, state, traffic
 from dashboard.baseline import NAME as BASELINE
 from dashboard.baseline import against
 from dashboard.catalog import ESTIMATORS, record_of
@@ -28,7 +28,8 @@ def page() -> None:
     if experiment is None:
         return
     st.markdown(f"#### {experiment.words()}")
-    st.caption(f"One layer's attention forward pass. Cycle simulation: {coverage.standing(experiment)}.")
+    mark = standing.mark(experiment)
+    st.caption(f"One layer's attention forward pass. Cycle simulation{mark}: {coverage.standing(experiment)}.")
     for caution in experiment.cautions():
         st.warning(f"Outside the validated range: {caution}")
     given, why_not = simulation(experiment)
@@ -44,7 +45,8 @@ def page() -> None:
         baseline.pin_button(current(), answers)
     with cards:
         _cards(experiment, answers, bases, reference, why_not)
-    st.table(compare.table(answers, reference, bases))
+    titles = {name: title for name, (title, _) in standing.marked(NAMES, experiment).items()}
+    st.table(compare.table(answers, reference, bases, titles))
     with st.container(horizontal=True):
         _downloads(experiment, answers)
     for sentence in compare.reasons(answers):
@@ -100,15 +102,16 @@ def _cards(
     for column, record in zip(st.columns(len(answers)), answers, strict=True):
         estimator = ESTIMATORS[record["estimator"]]
         latency, base = record["latency_us"], bases[record["estimator"]]
+        simulated = estimator.simulated and latency is not None
         change = compare.difference(latency, base["latency_us"]) if base is not None else ""
         card = column.container(border=True, height="stretch", vertical_alignment="distribute")
         card.metric(
-            f":{estimator.accent}[**{estimator.title}**]",
+            f":{estimator.accent}[**{estimator.title}**]" + (standing.mark(experiment) if simulated else ""),
             compare.ABSENT if latency is None else f"{compare.digits(latency)} µs",
             delta=f"{change} to {title}" if change else (why_not if latency is None else None),
             delta_color="off",
             delta_arrow="off",
-            help=estimator.about,
+            help=" ".join([estimator.about, standing.reason(experiment) if simulated else ""]).strip(),
         )
         with card:
             why(experiment, estimator.name, "compare", first="latency_us")
@@ -117,13 +120,14 @@ def _cards(
 def _charts(
     experiment: Experiment, answers: list[compare.Record], bases: dict[str, compare.Record | None] | None
 ) -> None:
-    chart = bars.figure(answers, SHORT, _bars_title(answers), bases)
+    chart = bars.figure(answers, standing.marked(SHORT, experiment), _bars_title(answers), bases)
     st.plotly_chart(chart, key="bars", config=style.TOOLBAR)
     curve = traffic.curve(experiment)
     run = next(record for record in answers if record["estimator"] == "sim-fa")
     point = None if run["dram_bytes"] is None else (experiment.workload.seq_kv, run["dram_bytes"])
     axis = "Sequence length L = S (tokens)" if curve.sweeps_query else "K/V length S (tokens)"
-    chart = traffic_figure.figure(curve.points, curve.first_unfit_tokens, NAMES, point, axis)
+    names = standing.marked(NAMES, experiment)
+    chart = traffic_figure.figure(curve.points, curve.first_unfit_tokens, names, point, axis)
     pinned = baseline.pinned() if bases is not None else None
     if pinned is not None:
         traffic_figure.add_baseline(chart, traffic.curve(pinned.experiment).points)
@@ -159,7 +163,7 @@ def _pipeline(experiment: Experiment, given: dict[str, Any] | None, why_not: str
         return
     view = st.segmented_control("View", list(_VIEWS), default="Start", key="view", label_visibility="collapsed")
     ctas = spans["cta"].nunique()
-    title = f"SM {TIMELINE_SM} ran {ctas} CTAs; drag to zoom, double-click for all of it"
+    title = f"SM {TIMELINE_SM} ran {ctas} CTAs{standing.mark(shown)}; drag to zoom, double-click for all of it"
     window = gantt.window(spans, _VIEWS.get(view or "Start", 0.0))
     chart = gantt.figure(spans, shown.gpu.sm.clock_hz, window, title, stale)
     st.plotly_chart(chart, key="gantt", config=style.TOOLBAR)

@@ -101,11 +101,11 @@ def _answer(found: Comparison, cases: list[Case], names: list[str], key: str, cl
     summed = comparison.summary(found.rows)
     left, right = st.columns([2, 3], gap="medium")
     with left:
-        _cards([row for row in summed if row["quantity"] == key])
+        _cards([row for row in summed if row["quantity"] == key], found)
         st.markdown(_bullets(reading.overall(found, cases, clock)))
     with right:
         what = shown.quantity(key)
-        marks = {name: MARKS[name] for name in names}
+        marks = _marks(names, found)
         title = parity.title(summed, marks, key)
         chart = parity.figure(found.of(key), marks, what.title, what.unit, what.scale, title, _ink())
         st.plotly_chart(chart, key="measured_parity", config=style.TOOLBAR)
@@ -115,7 +115,12 @@ def _bullets(sentences: list[str]) -> str:
     return "\n".join(f"- {markdown(sentence)}" for sentence in sentences)
 
 
-def _cards(summed: list[dict[str, Any]]) -> None:
+def _marks(names: list[str], found: Comparison) -> dict[str, tuple[str, str, str]]:
+    """Names, colours and markers, the simulator's name with its mark where it lies outside."""
+    return {name: (MARKS[name][0] + comparison.mark(found.rows, name), *MARKS[name][1:]) for name in names}
+
+
+def _cards(summed: list[dict[str, Any]], found: Comparison) -> None:
     if not summed:
         st.info("No file here holds this quantity. Choose another one above.")
         return
@@ -123,7 +128,7 @@ def _cards(summed: list[dict[str, Any]]) -> None:
         entry = ESTIMATORS[row["estimator"]]
         worst = row["worst_error_pct"]
         column.metric(
-            f":{entry.accent}[**{entry.short}**]",
+            f":{entry.accent}[**{entry.short}**]" + comparison.mark(found.rows, entry.name),
             shown.percent(row["mape_pct"]),
             delta=f"worst {worst:+.1f} %" if worst is not None else _absent(entry.simulated),
             delta_color="off",
@@ -150,6 +155,8 @@ def _tables(found: Comparison, names: list[str], key: str) -> None:
             column_config={"Kernel": st.column_config.TextColumn(pinned=True, width=300)},
             key="measured_errors",
         )
+    if comparison.mark(found.rows, "sim-fa"):
+        st.caption(f"{comparison.OUTSIDE} of the cycle simulation: the Validation page says what it covers.")
     st.markdown("**Errors by quantity and estimator**: (estimated - measured) / measured")
     summed = shown.summary(comparison.summary(found.rows))
     st.dataframe(
@@ -192,7 +199,7 @@ def _downloads(mine: Desk, found: Comparison, cases: list[Case], names: list[str
     record = recording.make(cases, names, clock, mine.answers)
     what = shown.quantity(key)
     summed = comparison.summary(found.rows)
-    marks = {name: MARKS[name] for name in names}
+    marks = _marks(names, found)
 
     def chart() -> str:
         title = parity.title(summed, marks, key)

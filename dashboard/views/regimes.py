@@ -4,7 +4,7 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import compare, export, regimes, regimes_words, rooflines, state
+from dashboard import compare, export, regimes, regimes_words, rooflines, standing, state
 from dashboard.catalog import ESTIMATORS, record_of
 from dashboard.figures import regimes as regimes_figure
 from dashboard.figures import roofline, style
@@ -92,9 +92,12 @@ def _traffic(shown: Regimes, measured: list[dict[str, Any]], simulated: list[dic
     axis = "Sequence length L = S (tokens)" if shown.sweeps_query else "K/V length S (tokens)"
     ink = "#FFFFFF" if st.context.theme.type == "dark" else "#000000"
     title = regimes_words.title(shown)
-    chart = regimes_figure.figure(shown.points, NAMES, landmarks, measured, simulated, axis, title, ink)
+    names = standing.marked(NAMES, shown.experiment)
+    chart = regimes_figure.figure(shown.points, names, landmarks, measured, simulated, axis, title, ink)
     st.plotly_chart(chart, key="regimes", config=style.TOOLBAR)
     st.caption(_caption(shown, measured, simulated))
+    if simulated and standing.mark(shown.experiment):
+        st.caption(standing.reason(shown.experiment))
 
 
 def _caption(shown: Regimes, measured: list[dict[str, Any]], simulated: list[dict[str, Any]]) -> str:
@@ -132,7 +135,8 @@ def _roofline(experiment: Experiment, answers: list[compare.Record]) -> None:
     caps = rooflines.ceilings(experiment)
     given = _simulated_here(experiment)
     records = [*answers, given] if given else answers
-    chart = roofline.figure(caps, rooflines.dots(records), MARKS, rooflines.title(answers, caps))
+    marks = standing.marked(MARKS, experiment)
+    chart = roofline.figure(caps, rooflines.dots(records), marks, rooflines.title(answers, caps))
     st.plotly_chart(chart, key="roofline", config=style.TOOLBAR)
     st.caption(
         "Filled: FLOP per byte at L2; hollow: per byte of DRAM. Each stands under the ceiling of its own level. "

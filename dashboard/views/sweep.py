@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from dashboard import standing
 from dashboard.catalog import ESTIMATORS
 from dashboard.figures import style
 from dashboard.figures import sweep as figures
@@ -117,6 +118,8 @@ def _table(asked: Asked, found: list[Row], base: Row | None) -> None:
         )
     shown = views.table(asked.plan, found, metrics, base)
     st.dataframe(shown, hide_index=True, height="content" if len(found) <= SHOWN_ROWS else 320)
+    if ESTIMATORS[asked.estimator].simulated:
+        st.caption(standing.count(point.experiment for point in asked.plan.points))
     with st.container(horizontal=True):
         downloads(f"sweep_{asked.estimator}", found)
 

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dashboard import align, examples, shown, state
+from dashboard import align, examples, shown, standing, state
 from dashboard.catalog import ESTIMATORS
 from dashboard.figures import style
 from dashboard.figures import timeline as timeline_figure
@@ -85,6 +85,9 @@ def _figure(chosen: Choice, runs: list[Shown], remark: str) -> None:
         event = st.plotly_chart(
             chart, key=FIGURE, config=style.TIME_TOOLBAR, on_select="rerun", selection_mode="box"
         )
+    for reason in dict.fromkeys(standing.reason(run.experiment) for run in runs):
+        if reason:
+            st.caption(reason)
     for run in runs:
         if run.answer["left_out"]:
             st.caption(f"{run.name}: {run.answer['left_out']:,} later spans are not shown.")

@@ -62,6 +62,16 @@ def current() -> Recipe:
     return asked
 
 
+def unseen() -> Experiment | None:
+    """The experiment of a session on a page without the sidebar; None where it is none."""
+    asked = st.session_state.get("recipe")
+    kept = st.session_state["initial"]
+    try:
+        return (asked or Recipe(**{key: kept[key] for key in recipe.DEFAULTS})).experiment()
+    except PresetError:
+        return None
+
+
 def start(key: str) -> Any:
     """What the widget of that key starts with in this session."""
     return st.session_state["initial"][key]

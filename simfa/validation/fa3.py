@@ -16,9 +16,9 @@ from presets.arguments import bare_shape, build
 from presets.experiment import Experiment, Params
 from presets.specs import GpuSpec, KernelSpec
 from simfa import simulate
+from simfa.validation.cases import Row, fa3_label, locked
 from simfa.validation.study import Point, Study
 
-LOCKED_MHZ = "1500"
 KERNEL = "fa3"
 FIT_LENGTHS = ("512", "8192")
 CALIBRATED, UNFITTED, PAPER, RIVAL = (
@@ -31,7 +31,6 @@ PROFILED = "Nsight profile, 1420 MHz"
 # What the fitted values would be unfitted: the study that the informed values come from counts 1.5 operand reads.
 UNFIT = {"softmax.operand_factor": "1.5", "pipeline.tile_overhead_cycles": "0"}
 FITTED = ("softmax.operand_factor", "pipeline.tile_overhead_cycles")
-Row = dict[str, str]
 Job = tuple[Row, Params, Mapping[str, str], str]  # a measured row, a parameter set, changed values, a kernel preset
 
 
@@ -41,12 +40,6 @@ class Run(NamedTuple):
     latency_us: float
     cycles: int
     utilization: float
-
-
-def locked(lengths: Sequence[str] = ("512", "2048", "8192")) -> list[Row]:
-    """The kernels at a locked clock of these lengths, rows of measured_attention."""
-    rows = measured_points.rows("measured_attention")
-    return [row for row in rows if row["clock_mhz"] == LOCKED_MHZ and row["seq_q"] in lengths]
 
 
 def study() -> Study:
@@ -125,9 +118,8 @@ def _rival_us(row: Row) -> float:
 
 def point(row: Row, us: float, group: str, fitted: bool) -> Point:
     """A measured row against `us`."""
-    mask = "causal" if row["causal"] == "1" else "no mask"
-    where = f"D{row['head_dim']}, {int(row['seq_q']):,} tokens, batch {row['batch']}, {mask}"
-    return Point(f"{group}: {where}", float(row["latency_us"]), us, "us", fitted, group, float(row["seq_q"]))
+    measured_us, tokens = float(row["latency_us"]), float(row["seq_q"])
+    return Point(f"{group}: {fa3_label(row)}", measured_us, us, "us", fitted, group, tokens)
 
 
 def _study(name: str, points: list[Point]) -> Study:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from presets import loader, params
 from presets.quantity import Provenance
 from presets.specs import GpuSpec
-from simfa.validation import fa3
+from simfa.validation import cases, fa3
 from simfa.validation.study import Point, Study
 
 SENSITIVITY = 0.1
@@ -40,7 +40,7 @@ def ladder() -> dict[str, dict[str, str]]:
         "no WGMMA tail": {"issue.wgmma_tail_cycles": "0"},
         "cluster of 1": {"pipeline.cluster_ctas": "1"},
         "no multicast": {"pipeline.multicast": "false"},
-        "L2 at the SM's clock": {"l2.clock_hz": f"{fa3.LOCKED_MHZ}MHz"},
+        "L2 at the SM's clock": {"l2.clock_hz": f"{cases.LOCKED_MHZ}MHz"},
         "warm L2": {"launch.l2_state": "warm"},
         "DRAM at its peak rate": {"dram.channel_bandwidth_bytes_per_s": repr(peak)},
         "no launch overhead": {"launch.overhead_s": "0"},
@@ -95,7 +95,7 @@ def fit_study() -> Study:
 
 
 def _points(variants: Mapping[str, Mapping[str, str]]) -> list[Point]:
-    rows = fa3.locked(("512", "2048"))
+    rows = cases.locked(("512", "2048"))
     named: dict[str, Mapping[str, str]] = {FULL: {}, **variants}
     jobs: list[fa3.Job] = [(row, "calibrated", changes, fa3.KERNEL) for changes in named.values() for row in rows]
     names = [name for name in named for _ in rows]

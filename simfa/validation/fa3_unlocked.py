@@ -12,9 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from presets import measured_points
-from simfa.validation import fa3
-from simfa.validation.fa3 import Row
+from presets.errors import NotModelled
+from presets.experiment import Params
+from simfa import coverage
+from simfa.validation import cases, fa3
+from simfa.validation.cases import Row
 from simfa.validation.study import Point, Study
 
 NOMINAL_MHZ = 1700  # of the simulated cycles; time in L2 and DRAM does not follow the clock, a little of it matters
@@ -108,21 +110,31 @@ def left_one_out(kernels: Simulated, times_calls: bool) -> np.ndarray:
 
 def study() -> Study:
     """Both sources, each point by the law of the source's others, and a table's row by the law of its figure."""
+    return _study("fa3-unlocked", "FlashAttention-3 on H100 at clocks under power limits", "calibrated")
+
+
+def paper_study() -> Study:
+    """The same kernels by the paper's parameters, where its tile fits: not at head dimension 256."""
+    title = "FlashAttention-3 on H100 at clocks under power limits, by the paper's parameters"
+    return _study("fa3-unlocked-paper", title, "paper")
+
+
+def _study(name: str, title: str, chosen: Params) -> Study:
     points: list[Point] = []
     laws = []
     for source in SOURCES:
-        rows = _rows(source.name)
-        kernels = simulated(source, rows)
+        rows = _rows(source, source.name, chosen)
+        kernels = simulated(source, rows, chosen)
         law = fit(kernels, source.times_calls)
         laws.append(f"{source.name}: {_described(law)}")
         points += _points(rows, left_one_out(kernels, source.times_calls), source.name)
         if source.name == "FA3 paper figure":
-            more = _rows(TABLE)
-            points += _points(more, law.latencies_us(simulated(source, more)), TABLE)
+            more = _rows(source, TABLE, chosen)
+            points += _points(more, law.latencies_us(simulated(source, more, chosen)), TABLE)
     numbers = ", ".join(f"{source.numbers} for {source.name}" for source in SOURCES)
     return Study(
-        "fa3-unlocked",
-        "FlashAttention-3 on H100 at clocks under power limits",
+        name,
+        title,
         "FlashAttention-3 paper, figure and Table 2; MagiAttention, October 2025 (digitised)",
         f"numbers of the clock laws: {numbers}; each point by a law fitted to the source's others",
         points,
@@ -136,18 +148,31 @@ def _described(law: Law) -> str:
     return f"{law.start_mhz:,.0f} MHz {law.slope_mhz:+,.0f} MHz x tensor utilisation{shortest}"
 
 
-def _rows(source: str) -> list[Row]:
-    return [row for row in measured_points.rows("measured_attention") if row["source"] == source]
+def _rows(source: Source, name: str, chosen: Params) -> list[Row]:
+    """The kernels under this name in the file that the parameter set's kernel can run: the paper has one tile."""
+    return [row for row in cases.unlocked(name) if _fits(row, source, chosen)]
+
+
+def _fits(row: Row, source: Source, chosen: Params) -> bool:
+    try:
+        coverage.check(fa3.experiment(row, chosen, {}, _kernel(source, chosen)))
+    except NotModelled:
+        return False
+    return True
+
+
+def _kernel(source: Source, chosen: Params) -> str:
+    return source.kernel if chosen == "calibrated" else fa3.KERNEL
 
 
 def _points(rows: Sequence[Row], latencies_us: np.ndarray, group: str) -> list[Point]:
     return [fa3.point(row, us, group, fitted=False) for row, us in zip(rows, latencies_us.tolist(), strict=True)]
 
 
-def simulated(source: Source, rows: Sequence[Row]) -> Simulated:
+def simulated(source: Source, rows: Sequence[Row], chosen: Params = "calibrated") -> Simulated:
     """The kernels of a source at the nominal clock."""
     settings = {"sm.clock_hz": f"{NOMINAL_MHZ}MHz"}
-    runs = fa3.runs([(row, "calibrated", settings, source.kernel) for row in rows])
+    runs = fa3.runs([(row, chosen, settings, _kernel(source, chosen)) for row in rows])
     masked = np.array([row["causal"] == "1" for row in rows])
     return Simulated(
         np.array([run.cycles for run in runs], float),

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from presets import loader
 from presets.experiment import Params
 from presets.specs import GpuSpec, KernelSpec
-from simfa.validation import fa3
+from simfa.validation import cases, fa3
 from simfa.validation.study import Point, Study, mape_pct
 
 Settings = dict[str, str]
@@ -88,7 +88,7 @@ def _free_issue() -> Settings:
 
 
 def _paper_memory() -> Settings:
-    clock = {"l2.clock_hz": f"{fa3.LOCKED_MHZ}MHz"}
+    clock = {"l2.clock_hz": f"{cases.LOCKED_MHZ}MHz"}
     return clock | _as_paper("dram.channel_bandwidth_bytes_per_s", "dram.latency_s")
 
 
@@ -105,7 +105,7 @@ def undone_after(index: int) -> Settings:
 
 def jobs() -> list[tuple[str, str, fa3.Job]]:
     """Step, mechanism and job of every kernel walked on."""
-    rows = [row for row in fa3.locked(("512", "2048")) if row["batch"] == BATCH]
+    rows = [row for row in cases.locked(("512", "2048")) if row["batch"] == BATCH]
     variants: list[tuple[str, str, Params, Settings]] = [(PAPER, "sections 4 and 5 literally", "paper", {})]
     variants += [
         (step.name, step.mechanism, "calibrated", undone_after(index)) for index, step in enumerate(steps())

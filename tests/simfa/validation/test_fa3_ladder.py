@@ -7,7 +7,7 @@ import pytest
 from presets import loader, params
 from presets.specs import GpuSpec, KernelSpec
 from simfa import simulate
-from simfa.validation import fa3, fa3_ladder, fa3_walk
+from simfa.validation import cases, fa3, fa3_ladder, fa3_walk
 
 
 def cycles(row: dict[str, str], changes: dict[str, str], chosen: str = "calibrated") -> int:
@@ -16,7 +16,7 @@ def cycles(row: dict[str, str], changes: dict[str, str], chosen: str = "calibrat
 
 
 def test_every_rung_changes_a_kernel() -> None:
-    rows = fa3.locked(("512",))[:4]
+    rows = cases.locked(("512",))[:4]
     whole = [fa3.experiment(row, "calibrated", {}) for row in rows]
     for name, changes in {**fa3_ladder.ladder(), **fa3_ladder.sensitivities()}.items():
         changed = [fa3.experiment(row, "calibrated", changes) for row in rows]
@@ -48,7 +48,7 @@ def test_each_fitted_value_moves_by_a_tenth() -> None:
 
 
 def test_undoing_every_step_arrives_at_the_papers_set_to_the_cycle() -> None:
-    for row in fa3.locked(("512",))[:4]:
+    for row in cases.locked(("512",))[:4]:
         assert cycles(row, fa3_walk.undone_after(-1)) == cycles(row, {}, "paper")
 
 
@@ -77,7 +77,7 @@ def test_the_walk_has_a_job_for_every_step_and_kernel() -> None:
 
 
 def test_one_kernel_at_a_time_loses_what_overlap_gains() -> None:
-    row = next(row for row in fa3.locked(("512",)) if row["head_dim"] == "128" and row["causal"] == "0")
+    row = next(row for row in cases.locked(("512",)) if row["head_dim"] == "128" and row["causal"] == "0")
     whole = cycles(row, {})
     for changes in ({"pipeline.prologue_overlap": "false"}, {"pipeline.intra_warpgroup_overlap": "false"}):
         assert cycles(row, changes) > 1.05 * whole
@@ -88,7 +88,7 @@ def test_the_walk_ends_where_the_calibrated_set_is() -> None:
     rows, points = fa3_walk.walk()
     assert len(points) == 8 * len(rows)
     assert rows[0].mape_pct > 10 and rows[-1].mape_pct < 2.5
-    experiments = [fa3.experiment(row, "calibrated", {}) for row in fa3.locked(("512",))[:4]]
+    experiments = [fa3.experiment(row, "calibrated", {}) for row in cases.locked(("512",))[:4]]
     assert sum(simulate.run(case).result.extra["cycles"] for case in experiments) < rows[-1].cycles
 
 

@@ -45,8 +45,12 @@ def test_a_point_has_no_part_in_its_own_law() -> None:
 def test_the_figure_ran_the_release_of_its_time() -> None:
     figure, later = fa3_unlocked.SOURCES
     for source in (figure, later):
-        assert fa3_unlocked._rows(source.name)
-    row = next(row for row in fa3_unlocked._rows(figure.name) if row["head_dim"] == "64" and row["causal"] == "1")
+        assert fa3_unlocked._rows(source, source.name, "calibrated")
+    row = next(
+        row
+        for row in fa3_unlocked._rows(figure, figure.name, "calibrated")
+        if row["head_dim"] == "64" and row["causal"] == "1"
+    )
     kernel = fa3.experiment(row, "calibrated", {"sm.clock_hz": "1700MHz"}, figure.kernel).kernel
     assert (kernel.tile.kv_rows, kernel.pipeline.tile_order, kernel.pipeline.p_in_shared) == (128, "grid", False)
     assert loader.load(KernelSpec, later.kernel).name == "fa3"
