@@ -53,8 +53,8 @@ def _simulations(took_s: list[float]) -> str:
     if not took_s:
         return "         no simulations"
     return (
-        f"         {len(took_s)} simulations shown, p50 {percentile(took_s, 50):.1f} s, worst {max(took_s):.1f} s from "
-        "the key press; their cycles were compared with direct runs"
+        f"         {len(took_s)} simulations shown, p50 {percentile(took_s, 50):.1f} s, worst {max(took_s):.1f} s "
+        "from the key press; their cycles were compared with direct runs"
     )
 
 

@@ -62,7 +62,7 @@ class Visitor:
     def expected(self, length: int) -> tuple[str, list[str]]:
         """Words of the heading and the first two cards, from `analytical/`."""
         experiment = self.experiment(length)
-        records = [record_of(name, experiment) for name in ("simfa-python", "genz")]
+        records: list[dict[str, Any]] = [record_of(name, experiment) for name in ("simfa-python", "genz")]
         if self.page == "regimes":
             return experiment.words(), [f"DRAM {regimes_words.gb(record['dram_bytes'])}" for record in records[:1]]
         return experiment.words(), [f"{digits(record['latency_us'])} µs" for record in records]
