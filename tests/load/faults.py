@@ -25,7 +25,7 @@ from tests.ui.conftest import CHROMIUM_FLAGS, chromium
 
 PATIENCE_S = 240
 LONG = "?llm=llama3.1-405b&seq={seq}"  # some ten to thirty seconds of simulating: each fault takes its own length
-FULL_DISK = "96k"
+FULL_DISK = "48k"  # less than one compressed result
 
 
 class Wrong(Exception):
