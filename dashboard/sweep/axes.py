@@ -96,7 +96,10 @@ def _range(key: str, part: str) -> Iterator[str]:
     if last < first or step <= (1 if operator == "*" else 0) or (operator == "*" and first <= 0):
         raise PresetError(f"{key}: '{part}' never gets to its last value")
     for n in itertools.count():
-        value = first * step**n if operator == "*" else first + step * n
+        try:
+            value = first * step**n if operator == "*" else first + step * n
+        except OverflowError:  # beyond floating point, so beyond the last value too
+            return
         if value > last:
             return
         yield units.text(key, value)
