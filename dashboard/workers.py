@@ -46,8 +46,10 @@ class Worker:
             self._executor = ProcessPoolExecutor(
                 1, timeout=IDLE_TIMEOUT_S, initializer=partial(leave_with_parent, os.getpid())
             )
-        future = self._executor.submit(function, *arguments)
-        _end_workers_first()
+            future = self._executor.submit(function, *arguments)
+            _end_workers_first()
+        else:
+            future = self._executor.submit(function, *arguments)
         try:
             return future.result(within_s)
         except (BrokenProcessPool, ShutdownExecutorError):
@@ -107,7 +109,6 @@ class Workers:
 
 _lock = threading.Lock()
 _shared: Workers | None = None
-_registered = False
 
 
 def shared() -> Workers:
@@ -120,15 +121,12 @@ def shared() -> Workers:
 
 
 def _end_workers_first() -> None:
-    """At exit, end the processes before loky waits for what they are doing; it registered when the first started.
+    """At exit, end the processes before loky waits for what they are doing.
 
-    Python has no public hook that early, so this is the one that loky and concurrent.futures use.
+    Python has no public hook that early; this is the one loky uses. It runs what came last first, and loky
+    registers with every executor, so this does too.
     """
-    global _registered
-    with _lock:
-        if not _registered:
-            threading._register_atexit(_close_shared)  # type: ignore[attr-defined]
-            _registered = True
+    threading._register_atexit(_close_shared)  # type: ignore[attr-defined]
 
 
 def _close_shared() -> None:

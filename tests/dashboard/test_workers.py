@@ -29,6 +29,12 @@ def gone(pid):
         return True
 
 
+def workers_of(pid):
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    found = {int(child) for task in tasks for child in (task / "children").read_text().split()}
+    return [child for child in found if "popen_loky" in Path(f"/proc/{child}/cmdline").read_text()]
+
+
 def until(condition, within_s=60):
     end = time.monotonic() + within_s
     while not condition():
@@ -98,21 +104,22 @@ def test_a_closed_pool_starts_nothing_any_more():
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="reads process states from /proc")
 @pytest.mark.parametrize("ending", ["the end of the program", signal.SIGINT, signal.SIGKILL])
-def test_a_server_takes_a_busy_worker_with_it(ending):
+def test_a_server_takes_its_busy_workers_with_it(ending):
     """Without help loky would wait for the call, and a killed server could not tell its workers."""
     program = (
         "import os, threading, time\nfrom dashboard import workers\npool = workers.shared()\n"
         "print(pool.call(os.getpid), flush=True)\n"
-        "threading.Thread(target=pool.call, args=(time.sleep, 600), daemon=True).start()\n"
-        f"time.sleep({600 if isinstance(ending, signal.Signals) else 1})\n"
+        "for _ in range(2):\n"
+        "    threading.Thread(target=pool.call, args=(time.sleep, 600), daemon=True).start()\n"
+        f"time.sleep({600 if isinstance(ending, signal.Signals) else 5})\n"
     )
     server = subprocess.Popen(
         [sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
-    worker = int(server.stdout.readline())
-    assert not gone(worker)
-    time.sleep(1)  # the call is under way
+    server.stdout.readline()
+    until(lambda: len(workers_of(server.pid)) == 2)
+    workers = workers_of(server.pid)
     if isinstance(ending, signal.Signals):
         server.send_signal(ending)
     server.wait(30)
-    until(lambda: gone(worker))
+    until(lambda: all(map(gone, workers)))

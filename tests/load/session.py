@@ -13,7 +13,7 @@ from dashboard.compare import digits
 from dashboard.recipe import Recipe
 from presets.experiment import Experiment
 
-PATIENCE_S = 60  # a change that is not answered by then is an error
+PATIENCE_S = 120  # a change that is not answered by then is an error
 SIMULATION_PATIENCE_S = 300
 
 # In the page: the time from the key press until heading and cards are as they must be, and the queue places shown.

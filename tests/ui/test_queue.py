@@ -1,4 +1,4 @@
-"""What pages say of a simulation that waits, is refused, or runs out of time, through AppTest with a board of one slot."""
+"""What pages say of a simulation that waits, is refused or runs out of time: AppTest with a board of one slot."""
 
 import time
 
