@@ -15,7 +15,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from playwright.async_api import Browser, async_playwright
+from playwright.async_api import async_playwright
 
 from tests.load import report
 from tests.load.processes import Server, cpu_s, descendants, machine_cpu_s, resident_mib
@@ -60,7 +60,8 @@ async def _load(server: Server, path: str, options: argparse.Namespace) -> tuple
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=path, args=CHROMIUM_FLAGS)
         sessions = [Session(visitor, options.pause, options.seed) for visitor in visitors]
-        await _one_by_one(browser, server, sessions)
+        await asyncio.gather(*(session.open(browser, server.url) for session in sessions))
+        print(f"{len(sessions)} sessions are open", file=sys.stderr)
         quiet = await _alone(sessions[0])
         peaks = {"server": 0.0, "with workers": 0.0}
         watching = asyncio.create_task(_watch(server, peaks))
@@ -80,11 +81,6 @@ async def _load(server: Server, path: str, options: argparse.Namespace) -> tuple
         "alone_ms": quiet,
         "healthy": server.healthy(),
     }
-
-
-async def _one_by_one(browser: Browser, server: Server, sessions: list[Session]) -> None:
-    for session in sessions:
-        await session.open(browser, server.url)
 
 
 async def _alone(session: Session) -> list[float]:

@@ -14,6 +14,7 @@ from dashboard.recipe import Recipe
 from presets.experiment import Experiment
 
 PATIENCE_S = 120  # a change that is not answered by then is an error
+OPENING_PATIENCE_S = 300  # all of them open at once
 SIMULATION_PATIENCE_S = 300
 
 # In the page: the time from the key press until heading and cards are as they must be, and the queue places shown.
@@ -81,7 +82,7 @@ def everyone(count: int, simulating: int, changes: int) -> list[Visitor]:
             visitors.append(Visitor(f"{n + 1}", "", Recipe(llm="llama3.1-405b"), lengths, simulates=True))
             continue
         lengths = tuple(24_576 + 1024 * n + 24_576 * (step + 1) for step in range(changes))
-        warm_up = tuple(600_000 + 1024 * step for step in range(8)) if n == 0 else ()
+        warm_up = tuple(600_000 + 1024 * step for step in range(4)) if n == 0 else ()
         page = "regimes" if n % 3 == 2 else ""
         visitors.append(Visitor(f"{n + 1}", page, Recipe(llm=model), lengths, warm_up=warm_up))
     return visitors
@@ -105,7 +106,7 @@ class Session:
         """The first visit, with the visitor's model."""
         context = await browser.new_context(viewport={"width": 1280, "height": 800})
         self.page = await context.new_page()
-        self.page.set_default_timeout(120_000)
+        self.page.set_default_timeout(OPENING_PATIENCE_S * 1000)
         self.page.on("pageerror", lambda error: self.errors.append(f"in the browser: {error}"))
         await self.page.add_init_script(WATCH)
         start = 500_000 + int(self.visitor.name)  # too long to be simulated without a click
@@ -113,7 +114,7 @@ class Session:
         words, values = self.visitor.expected(start)
         took = await self.page.evaluate(
             "([w, v, p]) => { window.simfa.pressed = 0; return window.simfa.until(w, v, p); }",
-            [words, values, 120_000],
+            [words, values, OPENING_PATIENCE_S * 1000],
         )
         if took is None:
             self.errors.append(f"did not open: {await self.page.evaluate('window.simfa.now()')}")
