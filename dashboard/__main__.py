@@ -5,7 +5,7 @@ import os
 import sys
 from pathlib import Path
 
-from dashboard import compare, export
+from dashboard import compare, export, settings
 from dashboard.catalog import ESTIMATORS
 from dashboard.measured import command as measured
 from dashboard.sweep import command as sweep
@@ -36,6 +36,8 @@ def main(argv: list[str] | None = None) -> int:
         "--all", action="store_true", help="also what takes minutes: the studies on request, the paper's launches"
     )
     example.set_defaults(run=_example)
+    shown = commands.add_parser("settings", help="what SIMFA_ variables set, for a shared machine")
+    shown.set_defaults(run=_settings)
     try:
         args = parser.parse_args(argv)
         status: int = args.run(args)
@@ -72,7 +74,20 @@ def _example(args: argparse.Namespace) -> int:
     return 0
 
 
+def _settings(_args: argparse.Namespace) -> int:
+    _check_settings()
+    print(settings.described())
+    return 0
+
+
+def _check_settings() -> None:
+    problems = settings.problems()
+    if problems:
+        raise PresetError("\n".join(problems))
+
+
 def _start_app(_args: argparse.Namespace) -> int:
+    _check_settings()
     app = str(Path(__file__).with_name("app.py"))
     os.execv(sys.executable, [sys.executable, "-m", "streamlit", "run", app])
 

@@ -9,11 +9,15 @@ if str(ROOT) not in sys.path:  # streamlit puts only this file's folder on the p
 
 import streamlit as st  # noqa: E402
 
-from dashboard import state  # noqa: E402
+from dashboard import settings, state  # noqa: E402
 from dashboard.widgets import baseline  # noqa: E402
 
 st.set_page_config(page_title="Sim-FA", layout="wide", initial_sidebar_state="expanded")
 st.html("<style>.stMainBlockContainer { padding-top: 4.2rem; padding-bottom: 2rem; }</style>")
+for problem in (problems := settings.problems()):
+    st.error(f"This server is not set up: {problem}")
+if problems:
+    st.stop()
 state.board()  # starts the worker processes while the first page is drawn
 # Not a folder called pages/: Streamlit would serve that one by itself, past this file.
 PAGES = [

@@ -4,8 +4,9 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import state
+from dashboard import limits, state
 from dashboard.jobs import CANCELLED, FAILED, QUEUED, Job
+from dashboard.limits import Refused
 from presets.errors import NotModelled
 from presets.experiment import Experiment
 from simfa import coverage
@@ -42,9 +43,26 @@ def _simulation(experiment: Experiment, sm: int, place: str) -> tuple[dict[str, 
         state.remember(experiment, given, place)
         st.caption(_simulated(given["record"], job))
         return given, ""
+    refusal = limits.refusal(experiment)
+    if refusal and (job is None or not job.active):
+        st.caption(f"No cycle simulation: {refusal}.")
+        return None, refusal
     if job is None and coverage.line_requests(experiment) <= AUTOMATIC_LINES:
-        job = board.submit(key, experiment, sm, state.session_id() + place)
+        job = _submitted(experiment, sm, place, key)
+        if job is None:
+            return None, "Not simulated yet: this server is busy."
     return None, _control(experiment, sm, place, key, job)
+
+
+def _submitted(experiment: Experiment, sm: int, place: str, key: str) -> Job | None:
+    """The job, asked for; None after saying why this server does not take it now."""
+    try:
+        return state.board().submit(key, experiment, sm, state.session_id(), place)
+    except Refused as reason:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.button("Try again", key=f"retry-{key}")
+            st.caption(f"Not simulated yet. {reason}")
+        return None
 
 
 def _simulated(record: dict[str, Any], job: Job | None) -> str:
@@ -67,19 +85,20 @@ def _control(experiment: Experiment, sm: int, place: str, key: str, job: Job | N
         _start_button(experiment, sm, place, key, "Run again")
         return "The simulation failed."
     if job is not None and job.state == CANCELLED:
-        _start_button(experiment, sm, place, key, "Run the simulation")
+        _start_button(experiment, sm, place, key, "Run the simulation", job.message)
         return "The simulation was cancelled."
     _start_button(experiment, sm, place, key, "Run the simulation")
     return "Not simulated yet."
 
 
-def _start_button(experiment: Experiment, sm: int, place: str, key: str, label: str) -> None:
+def _start_button(experiment: Experiment, sm: int, place: str, key: str, label: str, said: str = "") -> None:
     lines = coverage.line_requests(experiment)
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button(label, key=f"start-{key}"):
-            state.board().submit(key, experiment, sm, state.session_id() + place)
+            if _submitted(experiment, sm, place, key) is None:
+                return
             st.rerun()
-        st.caption(f"{lines / 1e6:,.0f} million line requests, about {forecast(lines)} on one core.")
+        st.caption(f"{lines / 1e6:,.0f} million line requests, about {forecast(lines)} on one core. {said}")
 
 
 def forecast(lines: int) -> str:
@@ -94,7 +113,7 @@ def forecast(lines: int) -> str:
 def _watch(key: str) -> None:
     """Progress of an active job; redraws itself twice a second and the page once the job is over."""
     board = state.board()
-    job = board.get(key)
+    job = board.look(key)
     if job is None or not job.active:
         st.rerun()
         return

@@ -7,6 +7,7 @@ import streamlit as st
 from dashboard import answers, settings, state
 from dashboard.catalog import ESTIMATORS
 from dashboard.compare import digits
+from dashboard.limits import Refused
 from dashboard.recipe import Recipe, variables
 from dashboard.sweep import evaluate, plan, summary
 from dashboard.sweep.analysis import METRICS, Metric
@@ -129,8 +130,12 @@ def rows(asked: Asked) -> list[Row]:
 def _start(asked: Asked, sweep: Sweep, label: str = "Run the sweep") -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button(label, key="sweep_start", type="primary"):
-            state.sweeps().submit(asked.plan, asked.estimator)
-            st.rerun()
+            try:
+                state.sweeps().submit(asked.plan, asked.estimator)
+            except Refused as reason:
+                st.error(str(reason))
+            else:
+                st.rerun()
         where = settings.dask_scheduler()
         st.caption(summary.forecast(sweep) + (f" On Dask at {where}." if where else ""))
 
