@@ -16,7 +16,6 @@ from analytical.launch_order import InFlight, Order
 from analytical.simfa_python import Problem
 from dashboard.measured import gallery
 from dashboard.traffic import first_unfit_tokens
-from presets.arguments import build
 from presets.experiment import Experiment
 
 SHORTEST, LONGEST = 512, 2**20
@@ -72,12 +71,6 @@ def at_length(experiment: Experiment, length: int) -> Experiment:
     work = experiment.workload
     query = length if work.seq_q == work.seq_kv else work.seq_q
     return experiment.model_copy(update={"workload": work.model_copy(update={"seq_q": query, "seq_kv": length})})
-
-
-def changed(experiment: Experiment, settings: dict[str, str]) -> Experiment:
-    """The experiment with preset values overridden. Raises PresetError."""
-    work = experiment.workload.model_dump()
-    return build(experiment.llm, experiment.gpu, experiment.kernel, settings, **work)
 
 
 def flight(experiment: Experiment) -> InFlight:

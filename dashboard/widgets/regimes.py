@@ -5,7 +5,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import regimes
+from dashboard import what_if
 from dashboard.widgets import url
 from presets.experiment import Experiment
 
@@ -164,4 +164,4 @@ def _order(experiment: Experiment) -> dict[str, str]:
 
 def applied(experiment: Experiment, settings: dict[str, str]) -> Experiment:
     """The experiment with those settings."""
-    return regimes.changed(experiment, settings) if settings else experiment
+    return what_if.applied(experiment, settings) if settings else experiment

@@ -8,7 +8,7 @@ import math
 import pytest
 
 from analytical import launch_order, simfa_python
-from dashboard import compare, export, regimes, regimes_words, rooflines
+from dashboard import compare, export, regimes, regimes_words, rooflines, what_if
 from dashboard.catalog import ESTIMATORS
 from dashboard.figures import regimes as regimes_figure
 from dashboard.figures import roofline
@@ -69,7 +69,7 @@ def test_boundaries_of_one_head_and_of_those_in_flight(make_experiment, case, on
 
 
 def test_an_l2_that_holds_everything_has_no_boundary_for_the_heads_in_flight(make_experiment):
-    case = regimes.changed(make_experiment(seq=4096), {"l2.bytes": "10GiB", "l2.effective_bytes": "10GiB"})
+    case = what_if.applied(make_experiment(seq=4096), {"l2.bytes": "10GiB", "l2.effective_bytes": "10GiB"})
     shown = regimes.curves(case)
     assert shown.live_boundary_tokens is None
     assert "stays on the ideal line" in regimes_words.title(shown)
@@ -166,7 +166,7 @@ def test_a_warning_near_the_boundary_of_the_heads_in_flight():
     ],
 )
 def test_an_impossible_tile_is_shown_with_its_sum(make_experiment, settings, sums):
-    found = " ".join(regimes_words.impossible(regimes.changed(make_experiment(seq=4096), settings)))
+    found = " ".join(regimes_words.impossible(what_if.applied(make_experiment(seq=4096), settings)))
     assert bool(found) == bool(sums)
     assert all(part in found for part in sums)
 
@@ -174,7 +174,7 @@ def test_an_impossible_tile_is_shown_with_its_sum(make_experiment, settings, sum
 def test_official_tiles_are_possible(make_experiment):
     for settings in ("192 192 3 64", "192 128 3 64", "128 80 2 256", "128 128 2 128"):
         rows, columns, groups, head_dim = settings.split()
-        case = regimes.changed(
+        case = what_if.applied(
             make_experiment(seq=4096),
             {
                 "tile.query_rows": rows,
@@ -188,7 +188,7 @@ def test_official_tiles_are_possible(make_experiment):
 
 def test_a_what_if_that_cannot_be_built_is_refused_in_words(make_experiment):
     with pytest.raises(PresetError, match="must not exceed"):
-        regimes.changed(make_experiment(seq=4096), {"l2.effective_bytes": "60MiB"})
+        what_if.applied(make_experiment(seq=4096), {"l2.effective_bytes": "60MiB"})
 
 
 def test_gigabytes_and_mebibytes_are_told_apart():
