@@ -120,8 +120,19 @@ def simulated_points(length: int, record: dict[str, Any]) -> list[dict[str, Any]
     ]
 
 
-def rows(shown: Regimes, measured: list[dict[str, Any]], simulated: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Everything on the chart as rows for a download: length, estimator, quantity, bytes, kind, source."""
+def rows(
+    shown: Regimes,
+    measured: list[dict[str, Any]],
+    simulated: list[dict[str, Any]],
+    base: Regimes | None = None,
+) -> list[dict[str, Any]]:
+    """Everything on the chart as rows for a download: length, estimator, quantity, bytes, kind, source.
+
+    With a `base`, the pinned run's curves follow, told apart by `run`.
+    """
+    if base is not None:
+        mine = [{"run": "this"} | row for row in rows(shown, measured, simulated)]
+        return mine + [{"run": "baseline"} | row for row in rows(base, [], [])]
     experiment = shown.experiment
     context = {
         "llm": experiment.llm.name or experiment.llm.title,

@@ -165,3 +165,35 @@ def test_the_data_is_written_out_when_its_box_is_opened(app):
     app.session_state["regimes-download"] = True
     app.run()
     assert [item.proto.label for item in app.get("download_button")] == ["Download CSV", "Download JSON"]
+
+
+def deltas(app):
+    return {card.label.split("**")[1]: card.delta for card in app.metric}
+
+
+def test_a_pinned_run_stays_as_light_curves_numbers_and_words(app):
+    named(app.button, "Set as baseline").click().run()
+    assert not app.exception and "**Baseline:** Llama 3 8B" in text(app)
+    assert "the Eq. (4) boundary of one head stays at 51,200 tokens" in text(app)
+    assert "no difference to the baseline" in deltas(app)["SimFA-python"]
+    named(app.slider, "Effective L2 (MiB)").set_value(5.0).run()
+    assert "moves from 51,200 to 10,240 tokens (-40,960 tokens, -80.0 %)" in text(app)
+    assert "DRAM traffic by SimFA-python differs most at" in text(app)
+    app.number_input(key="seq").set_value(8192).run()
+    assert "+100.0 % to the baseline" in deltas(app)["SimFA-python"]
+
+
+def test_moved_sliders_are_pinned_as_what_ifs_and_travel_in_the_link(app):
+    named(app.slider, "Effective L2 (MiB)").set_value(10.0).run()
+    named(app.button, "Set as baseline").click().run()
+    assert "what if l2.effective_bytes=10485760" in text(app)
+    named(app.button, "Reset").click().run()
+    assert "moves from 20,480 to 51,200 tokens (+30,720 tokens, +150.0 %)" in text(app)
+    again = opened(baseline=app.query_params["baseline"])
+    assert "moves from 20,480 to 51,200 tokens" in text(again)
+
+
+def test_the_calibrated_set_stays_when_a_slider_moves():
+    app = opened(params="calibrated")
+    named(app.slider, "SMs").set_value(66).run()
+    assert "calibrated parameters" in text(app) and not app.exception
