@@ -118,7 +118,7 @@ def _heads() -> list[dict[str, Any]]:
             "showarrow": False,
             "font": {"size": 13},
         }
-        for quantity, text in (("dram", "DRAM traffic"), ("l2", "L2 traffic requested by the SMs, Eq. (2)"))
+        for quantity, text in (("dram", "DRAM traffic (GB)"), ("l2", "L2 traffic requested by the SMs (GB), Eq. (2)"))
     ]
 
 
@@ -202,5 +202,5 @@ def _axes(axis: str, ends: tuple[int, int]) -> dict[str, Any]:
         "xaxis": x | wide | {"domain": _DOMAINS["dram"], "anchor": "y"},
         "xaxis2": x | narrow | {"domain": _DOMAINS["l2"], "anchor": "y2"},
         "yaxis": y | {"title": "Traffic (GB = 10<sup>9</sup> bytes)", "anchor": "x"},
-        "yaxis2": y | {"title": "Traffic (GB)", "anchor": "x2"},
+        "yaxis2": y | {"anchor": "x2"},
     }

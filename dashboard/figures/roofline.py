@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from dashboard.figures.style import CEILING, finish
 
 HEIGHT = 430
-LABEL_AT = 4  # a slope's name stands at a quarter of its roof
+LABEL_AT = {"L2": 4, "DRAM": 14}  # a slope's name stands at this part of its roof, clear of other lines
 SIZE = 11
 LIGHT = 0.35
 _SIZES = {"simfa-launch-order": 17}  # around SimFA-python's, which has the same L2 traffic
@@ -86,7 +86,8 @@ def _slope(bytes_per_s: float, low: float, roof: float) -> dict[str, Any]:
 
 def _slope_name(bytes_per_s: float, said: str, roof: float) -> dict[str, Any]:
     knee = roof * 1e12 / bytes_per_s
-    return _name(knee / LABEL_AT, roof / LABEL_AT, f" {said} {bytes_per_s / 1e12:.3g} TB/s", "left", "top")
+    part = LABEL_AT[said]
+    return _name(knee / part, roof / part, f" {said} {bytes_per_s / 1e12:.3g} TB/s", "left", "top")
 
 
 def _asymptote(intensity: float) -> tuple[list[dict[str, Any]], dict[str, Any]]:

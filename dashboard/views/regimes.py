@@ -130,13 +130,14 @@ def _numbers(experiment: Experiment, answers: list[compare.Record], pinned: Base
             st.metric(
                 f":{estimator.accent}[**{estimator.title}**]",
                 f"DRAM {regimes_words.gb(record['dram_bytes'])}",
-                delta=", ".join(filter(None, (regimes_words.beside(record), regimes_words.changed(record, base)))),
+                delta=regimes_words.changed(record, base) or regimes_words.beside(record),
                 delta_color="off",
                 delta_arrow="off",
                 help=estimator.about,
             )
             with st.container(horizontal=True, vertical_alignment="center"):
-                st.caption(regimes_words.l2_said(record, base))
+                regime = f"{regimes_words.beside(record)}. " if base is not None else ""
+                st.caption(regime + regimes_words.l2_said(record, base))
                 why(experiment, estimator.name, "regimes")
 
 

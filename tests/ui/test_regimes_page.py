@@ -66,8 +66,8 @@ def test_gb10_shows_its_measured_point_and_eight_heads_in_flight():
 @pytest.mark.parametrize(
     ("kind", "label", "value", "said"),
     [
-        ("slider", "Effective L2 (MiB)", 20.0, "**l2.effective_bytes** = 20971520"),
-        ("slider", "Effective L2 (MiB)", 100.0, "**l2.bytes** = 104857600"),
+        ("slider", "Effective L2 (MiB)", 20.0, "**l2.effective_bytes** = 20MiB"),
+        ("slider", "Effective L2 (MiB)", 100.0, "**l2.bytes** = 100MiB"),
         ("slider", "SMs", 66, "**sm.count** = 66"),
         ("select_slider", "Tile T_M (query rows)", 64, "**tile.query_rows** = 64"),
         ("select_slider", "Occupancy (CTAs per SM)", 3, "**pipeline.occupancy_ctas** = 3"),
@@ -114,7 +114,7 @@ def test_a_link_restores_the_what_ifs_and_ignores_nonsense():
     app = opened(
         if_l2_mib="40.0", if_tm="64", if_heads="3", if_sms="-4", if_ctas="<b>", if_grid="x", if_kv="sawtooth"
     )
-    assert "**l2.effective_bytes** = 41943040" in text(app) and "**tile.query_rows** = 64" in text(app)
+    assert "**l2.effective_bytes** = 40MiB" in text(app) and "**tile.query_rows** = 64" in text(app)
     assert "**pipeline.live_heads** = 3" in text(app) and "sawtooth" in text(app)
     assert named(app.slider, "SMs").value == 132 and named(app.select_slider, "Occupancy (CTAs per SM)").value == 1
 
@@ -186,7 +186,7 @@ def test_a_pinned_run_stays_as_light_curves_numbers_and_words(app):
 def test_moved_sliders_are_pinned_as_what_ifs_and_travel_in_the_link(app):
     named(app.slider, "Effective L2 (MiB)").set_value(10.0).run()
     named(app.button, "Set as baseline").click().run()
-    assert "what if l2.effective_bytes=10485760" in text(app)
+    assert "what if l2.effective_bytes=10MiB" in text(app)
     named(app.button, "Reset").click().run()
     assert "moves from 20,480 to 51,200 tokens (+30,720 tokens, +150.0 %)" in text(app)
     again = opened(baseline=app.query_params["baseline"])
