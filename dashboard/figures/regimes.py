@@ -18,6 +18,7 @@ GIGABYTE = 1e9
 _DASHES = {"genz": "dash", "simfa-launch-order": "longdashdot", "llm-viewer": "dot"}
 _TICKS = [2**n for n in range(9, 21)]
 _DOMAINS = {"dram": (0.0, 0.57), "l2": (0.65, 1.0)}
+_PANEL_TITLES = {"dram": "DRAM traffic (GB)", "l2": "L2 traffic requested by the SMs (GB), Eq. (2)"}
 _PANELS = {"dram": {"xaxis": "x", "yaxis": "y"}, "l2": {"xaxis": "x2", "yaxis": "y2"}}
 
 
@@ -118,7 +119,10 @@ def _heads() -> list[dict[str, Any]]:
             "showarrow": False,
             "font": {"size": 13},
         }
-        for quantity, text in (("dram", "DRAM traffic (GB)"), ("l2", "L2 traffic requested by the SMs (GB), Eq. (2)"))
+        for quantity, text in (
+            ("dram", "DRAM traffic (GB)"),
+            ("l2", "L2 traffic requested by the SMs (GB), Eq. (2)"),
+        )
     ]
 
 

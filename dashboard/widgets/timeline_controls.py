@@ -3,8 +3,10 @@
 from typing import Any, NamedTuple
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import align, what_if
+from dashboard.widgets import baseline
 from dashboard.widgets.experiment import start
 from dashboard.window import Window
 from presets.errors import PresetError
@@ -16,19 +18,24 @@ _KEPT: dict[str, Any] = {"persist_state": "session"}
 
 
 class Choice(NamedTuple):
-    """What the controls say: an SM, a second run (None: none), the place at cycle zero."""
+    """What the controls say: an SM, a second run (None: none), the place at cycle zero.
+
+    `to_baseline`: the second run is the pinned one, and differences are the first run's to it.
+    """
 
     sm: int
     second: Experiment | None
     second_name: str
+    to_baseline: bool
     place: str
     nth_cta: int
     nth_tile: int
 
 
-def choice(experiment: Experiment) -> Choice:
-    """One row of controls; a second run that cannot be read is answered in one sentence below them."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+def choice(experiment: Experiment) -> tuple[Choice, DeltaGenerator]:
+    """One row of controls and its end, for more; a second run that cannot be read is answered in one sentence."""
+    row = st.container(horizontal=True, vertical_alignment="bottom")
+    with row:
         sms = experiment.gpu.sm.count
         sm = st.number_input(
             "SM",
@@ -46,17 +53,21 @@ def choice(experiment: Experiment) -> Choice:
             key="second",
             width=240,
             placeholder=what_if.EXAMPLE,
-            help="KEY=VALUE, several separated by blanks, as --set on the command line. Empty: one run only.",
+            help="KEY=VALUE, several separated by blanks, as --set on the command line. Empty: the pinned "
+            "baseline, or one run only.",
             **_KEPT,
         )
         place, nth_cta, nth_tile = _alignment()
+    name, pinned = " ".join((text or "").split()), baseline.pinned()
+    to_baseline = not name and pinned is not None and pinned.experiment != experiment
     try:
-        second = what_if.changed(experiment, text or "")
+        second = pinned.experiment if pinned and to_baseline else what_if.changed(experiment, name)
     except PresetError as error:
         known, _, keys = str(error).partition(" Allowed: ")
         st.error(f"No second run. {known}" + (" The Presets page lists every key." if keys else ""))
         second = None
-    return Choice(int(sm), second, " ".join((text or "").split()), place, nth_cta, nth_tile)
+    second_name = "Baseline" if to_baseline else name
+    return Choice(int(sm), second, second_name, to_baseline, place, nth_cta, nth_tile), row
 
 
 def _alignment() -> tuple[str, int, int]:

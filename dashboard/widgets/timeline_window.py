@@ -17,6 +17,8 @@ _NOTE = (
     "DRAM channels are reserved, mean over all of them."
 )
 
+_IN_BRACKETS = "; in brackets the difference to the other run, in percentage points"
+
 
 def selected(event: Any) -> Window | None:
     """The cycles of a box that was drawn in the figure, if there is one."""
@@ -33,9 +35,10 @@ def window_section(runs: Sequence[Shown], figure: str, first_view: Window, box: 
     axis = box or visible
     st.markdown(f"**{shown.window_words(axis, runs, box is not None)}**")
     st.table(shown.utilization(runs, axis))
+    subject, base = shown.compared(runs) if len(runs) > 1 else (runs[0], None)
     for column, run in zip(st.columns(len(runs)), runs, strict=True):
         with column:
-            if len(runs) > 1:
-                st.caption(run.name)
-            st.table(run.warpgroups(axis))
+            if base is not None:
+                st.caption(f"{run.name}{_IN_BRACKETS if run is subject else ''}")
+            st.table(run.warpgroups(axis, base if run is subject else None))
     st.caption(_NOTE)
