@@ -12,7 +12,7 @@ import streamlit as st  # noqa: E402
 from dashboard import state  # noqa: E402
 from dashboard.widgets import baseline  # noqa: E402
 
-# Captions and chart labels of Streamlit are lighter than AA allows (3.7:1 on white). `currentColor` follows the theme.
+# Streamlit's captions and chart labels are lighter than AA allows (3.7:1 on white); `currentColor` is the theme's.
 LOOK = """
 .stMainBlockContainer { padding: 4rem 2.5rem 2rem; }
 .stMainBlockContainer h4 { font-size: 1.25rem; }
