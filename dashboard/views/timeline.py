@@ -3,7 +3,8 @@
 import streamlit as st
 
 from dashboard import align, examples, shown, state
-from dashboard.catalog import ESTIMATORS, record_of
+from dashboard.baseline import closed
+from dashboard.catalog import ESTIMATORS
 from dashboard.figures import style
 from dashboard.figures import timeline as timeline_figure
 from dashboard.plain import markdown
@@ -75,7 +76,7 @@ def _second(chosen: Choice) -> Shown | None:
 
 def _pin(experiment: Experiment, first: Shown | None) -> None:
     """Pins this experiment with its closed forms and, if it is there, its simulation."""
-    answers = [record_of(name, experiment) for name, entry in ESTIMATORS.items() if not entry.simulated]
+    answers = closed(experiment)
     simulated = first.answer["record"] if first is not None and not first.stale else None
     baseline.pin_button(current(), [*answers, simulated] if simulated else answers)
 

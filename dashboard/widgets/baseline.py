@@ -47,10 +47,10 @@ def record(estimator: str) -> Record | None:
     return None if found is None else found.records.get(estimator)
 
 
-def pin_button(recipe: Recipe, records: Sequence[Record]) -> None:
+def pin_button(recipe: Recipe, records: Sequence[Record], label: str = "Set as baseline") -> None:
     """Pins what the page shows."""
     st.button(
-        "Set as baseline",
+        label,
         key="pin",
         on_click=_pin,
         args=(recipe, list(records)),

@@ -26,6 +26,7 @@ DEFAULTS: dict[str, url.Value] = recipe.DEFAULTS | {
     "change": 10,
     "estimator": "simfa-python",
     "metric": "dram_bytes",
+    "difference": True,
     "sm": 0,
     "second": "",
     "align": "start",
