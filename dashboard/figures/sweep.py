@@ -1,6 +1,7 @@
 """Sweeps as figures: lines, heat map, Pareto view, tornado. Absent answers leave gaps."""
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,6 +19,8 @@ _ROOM = 1.25  # for the values written at the ends of bars
 _BASELINE = "#CC79A7"
 _LOWER, _HIGHER = "#56B4E9", "#E69F00"
 
+VALUES, PERCENT, MULTIPLES = "values", "percent", "multiples"  # what the cells of a heat map are
+_POWERS = {"tickvals": list(range(-6, 7)), "ticktext": [f"x {10.0**n:,g}" for n in range(-6, 7)]}
 _HOVER = {False: ",.4g", True: "+,.4g"}  # values; differences in percent
 
 Values = Sequence[Any]
@@ -64,32 +67,38 @@ def heat(
     cells: Sequence[Values],
     titles: tuple[str, str, str],
     title: str,
-    differences: bool = False,
+    kind: str = VALUES,
 ) -> go.Figure:
     """Cells by row and column as colours with their values; the titles are those of x, y and the colour bar.
 
-    `differences` have a sign, and a colour on either side of zero.
+    Differences in PERCENT have a sign and a colour on either side of zero, MULTIPLES one on either side of one.
     """
-    sign = "+" if differences else ""
-    texts = [["" if value is None else f"{value:{sign},.3g}" for value in line] for line in cells]
+    texts = [["" if value is None else _cell(value, kind) for value in line] for line in cells]
+    multiples, differences = kind == MULTIPLES, kind != VALUES
+    heights = [[math.log10(v) if v is not None and multiples else v for v in line] for line in cells]
     chart = go.Figure(
         go.Heatmap(
             x=[str(value) for value in columns],
             y=[str(value) for value in rows],
-            z=[list(line) for line in cells],
+            z=heights,
             text=texts,
             texttemplate="%{text}",
             colorscale="PuOr_r" if differences else "Cividis",
             zmid=0 if differences else None,
             hoverongaps=False,
-            colorbar={"title": {"text": titles[2], "side": "right"}},
-            hovertemplate=f"{titles[0]}: %{{x}}<br>{titles[1]}: %{{y}}<br>{titles[2]}: "
-            f"%{{z:{sign},.4g}}<extra></extra>",
+            colorbar={"title": {"text": titles[2], "side": "right"}} | (_POWERS if multiples else {}),
+            hovertemplate=f"{titles[0]}: %{{x}}<br>{titles[1]}: %{{y}}<br>{titles[2]}: %{{text}}<extra></extra>",
         )
     )
     chart.update_xaxes(title=titles[0], type="category")
     chart.update_yaxes(title=titles[1], type="category")
     return finish(chart, title, _HEIGHT)
+
+
+def _cell(value: float, kind: str) -> str:
+    sign = "+" if kind == PERCENT else ""
+    text = f"{value:{sign},.0f}" if abs(value) >= 999.5 else f"{value:{sign}.3g}"
+    return f"x {text}" if kind == MULTIPLES else text
 
 
 def pareto(

@@ -32,6 +32,7 @@ def lines(plan: Plan, rows: Sequence[Row], metric: Metric) -> str:
 
 
 def _to(metric: Metric) -> str:
+    """Whether a span is of values or of differences."""
     return "" if metric.base is None else " against the baseline"
 
 

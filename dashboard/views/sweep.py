@@ -38,7 +38,7 @@ def page() -> None:
 
 
 def _pictures(asked: Asked, found: list[Row], base: Row | None) -> None:
-    metric = as_difference(asked.metric, base)
+    metric = as_difference(asked.metric, base, found)
     lines, heat, pareto = st.tabs(["Lines", "Heat map", "Pareto"])
     with lines:
         _lines(asked, metric, found, base)
@@ -77,7 +77,8 @@ def _heat(asked: Asked, metric: Metric, found: list[Row]) -> None:
     columns, lines, cells = views.cells(asked.plan, found, metric, axes[0], axes[1], fixed)
     titles = (axes[0].key, axes[1].key, metric.label)
     title = f"{metric.label} by {axes[0].key} and {axes[1].key}"
-    chart = figures.heat(columns, lines, cells, titles, title, metric.base is not None)
+    kind = figures.VALUES if metric.base is None else figures.MULTIPLES if metric.multiple else figures.PERCENT
+    chart = figures.heat(columns, lines, cells, titles, title, kind)
     st.plotly_chart(chart, key="sweep_heat", config=style.TOOLBAR)
 
 

@@ -14,7 +14,7 @@ from dashboard.widgets.experiment import start
 from dashboard.widgets.sweep import Asked
 
 
-def as_difference(metric: Metric, base: Row | None) -> Metric:
+def as_difference(metric: Metric, base: Row | None, found: Sequence[Row]) -> Metric:
     """The metric as its difference to the baseline, unless somebody wants the values; unchanged without one."""
     if base is None or not analysis.value(base, metric):
         return metric
@@ -22,10 +22,11 @@ def as_difference(metric: Metric, base: Row | None) -> Metric:
         "As difference to the baseline",
         start("difference"),
         key="difference",
-        help="Lines and heat map in percent of the baseline; off: values, with the baseline marked.",
+        help="Lines and heat map against the baseline: in percent, or as multiples where points are tenfold away. "
+        "Off: values, with the baseline marked.",
         persist_state="session",
     )
-    return metric.against(base) if wanted else metric
+    return metric.against(base, found) if wanted else metric
 
 
 def pin_point(asked: Asked, found: Sequence[Row], selected: Sequence[int]) -> None:

@@ -58,7 +58,7 @@ def test_differences_to_a_baseline_are_percent_on_a_linear_axis_through_zero():
 
 
 def test_a_heat_map_of_differences_has_its_middle_at_zero():
-    chart = figures.heat(["a"], ["b"], [[12.5]], ("x", "y", "z"), "title", differences=True)
+    chart = figures.heat(["a"], ["b"], [[12.5]], ("x", "y", "z"), "title", figures.PERCENT)
     assert chart.data[0].zmid == 0 and list(chart.data[0].text[0]) == ["+12.5"]
 
 
@@ -81,3 +81,17 @@ def test_the_tornado_marks_where_the_baseline_stands():
 def test_a_baseline_without_the_quantity_leaves_values_as_they_are():
     assert METRIC.against(None) is METRIC
     assert METRIC.against({"dram_bytes": None}) is METRIC and METRIC.against({"dram_bytes": 0}) is METRIC
+
+
+def test_points_tenfold_away_are_multiples_on_a_logarithmic_axis():
+    made = plan.make(Recipe(), plan.GRID, "seq=1024,2048,65536\ngpu=h800,h100-sxm")
+    found = evaluate.instant(made, "genz")
+    metric = METRIC.against(found[0], found)
+    groups = views.groups(made, found, metric)
+    assert groups["gpu h800"][1] == [1.0, 2.0, 64.0]  # GenZ's DRAM traffic is proportional to the length
+    chart = figures.lines(groups, "seq", metric.label, headlines.lines(made, found, metric), 1.0)
+    assert chart.layout.yaxis.type == "log" and "times the baseline" in chart.layout.yaxis.title.text
+    assert "from x 1.00 to x 64.0" in chart.layout.title.text
+    columns, lines, cells = views.cells(made, found, metric, *made.axes, {})
+    heat = figures.heat(columns, lines, cells, ("a", "b", "c"), "title", figures.MULTIPLES)
+    assert heat.data[0].z[0][0] == 0 and list(heat.data[0].text[0]) == ["x 1", "x 2", "x 64"]
