@@ -64,7 +64,7 @@ def figure(
         exponentformat="none",
         separatethousands=True,
     )
-    chart.update_layout(legend={"orientation": "h", "y": 1.0, "x": 0, "yanchor": "bottom"})
+    chart.update_layout(legend={"orientation": "h", "y": -0.18, "x": 0, "yanchor": "top"})
     return finish(chart, label(title), 400)
 
 

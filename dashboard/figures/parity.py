@@ -45,7 +45,7 @@ def figure(
     axis = {"type": "log", "tickvals": ticks, "ticktext": [f"{tick:,g}" for tick in ticks]}
     chart.update_xaxes(**axis, title=f"{what}, measured ({unit})")
     chart.update_yaxes(**axis, title=f"{what}, estimated ({unit})")
-    chart.update_layout(legend={"orientation": "h", "y": 1.0, "x": 0, "yanchor": "bottom"})
+    chart.update_layout(legend={"orientation": "h", "y": -0.16, "x": 0, "yanchor": "top"})
     return finish(chart, title, 430)
 
 

@@ -84,7 +84,7 @@ def headline(family: Family) -> str:
             for point in points(family)
             if point["quantity"] == quantity and point["length"] in closed.index
         ]
-        parts += [f"{said} within {100 * max(errors):.2g} %"] if errors else []
+        parts += [f"{said} within {100 * max(errors):.2f} %"] if errors else []
     return f"{' and '.join(parts)} of what was measured: {family.title}" if parts else family.title
 
 

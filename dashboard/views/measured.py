@@ -70,8 +70,8 @@ def _heading(mine: Desk, found: Comparison) -> None:
     else:
         st.markdown(f"#### {count} public measurements against the estimators")
         st.caption(
-            "Shipped with their sources; upload your own below. FlashAttention-3 on H100, cuTile and "
-            "FlashAttention-2 on GB10. None was measured by this project."
+            "Shipped with their sources: FlashAttention-3 on H100, cuTile and FlashAttention-2 on GB10. None was "
+            "measured by this project. Upload your own on the right."
         )
 
 
