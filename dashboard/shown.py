@@ -8,7 +8,7 @@ import pandas as pd
 
 from dashboard import align, compare, spans
 from dashboard import window as windows
-from dashboard.figures import gantt, timeline
+from dashboard.figures import detail, gantt, timeline
 from dashboard.plain import label
 from dashboard.window import Use, Window
 from presets.experiment import Experiment
@@ -81,6 +81,11 @@ class Shown:
         pairs = {role: zip(table[role], then[role], strict=True) for role in table}
         cells = {role: [_share(now, before) for now, before in found] for role, found in pairs.items()}
         return pd.DataFrame(cells, index=table.index)
+
+
+def complete(runs: Sequence[Shown], drawn: Window, visible: Window) -> bool:
+    """Whether the figure drawn for one window has every span of another one."""
+    return all(len(run.spans) <= detail.FEW for run in runs) or detail.covers(drawn, visible)
 
 
 def view(runs: Sequence[Shown], place: float | None) -> Window:

@@ -14,6 +14,7 @@ from presets.experiment import Experiment
 
 VIEWS: dict[str, float | None] = {"Start": 0.0, "Middle": 0.5, "End": 1.0, "Whole run": None}
 _VIEW, _VISIBLE, _PAGED = "timeline_drawn_view", "timeline_visible", "timeline_paged"
+_MOVED, _RESET, _REDRAWN = "timeline_moved", "timeline_reset", "timeline_redrawn"
 _KEPT: dict[str, Any] = {"persist_state": "session"}
 
 
@@ -140,6 +141,35 @@ def kept_view(revision: str, drawn: object, first_view: Window) -> Window:
         kept = before[2] if before[1] == drawn else st.session_state.get(_VISIBLE, before[2])
     st.session_state[_VIEW] = (revision, drawn, kept)
     return kept
+
+
+def moved() -> None:
+    """Note that somebody has zoomed or panned."""
+    st.session_state[_MOVED] = True
+
+
+def was_moved() -> bool:
+    """Whether somebody has since this was last asked."""
+    return bool(st.session_state.pop(_MOVED, False))
+
+
+def draw_there(window: Window) -> None:
+    """Draw the figure anew for a window: with all spans of it, of a run too long to be drawn whole."""
+    st.session_state[_PAGED], st.session_state[_REDRAWN] = window, True
+    st.rerun()
+
+
+def was_reset() -> None:
+    """Note that somebody has double-clicked the figure."""
+    st.session_state[_RESET] = True
+
+
+def start_again() -> None:
+    """After a double-click: back to the view asked for, where the figure has since been drawn for another."""
+    if st.session_state.pop(_RESET, False) and st.session_state.pop(_REDRAWN, False):
+        st.session_state.pop(_VIEW, None)
+        st.session_state.pop(_VISIBLE, None)
+        st.rerun()
 
 
 def remember_visible(window: Window) -> None:

@@ -7,7 +7,14 @@ import streamlit as st
 
 from dashboard import shown
 from dashboard.shown import Shown
-from dashboard.widgets.timeline_controls import remember_visible
+from dashboard.widgets.timeline_controls import (
+    draw_there,
+    moved,
+    remember_visible,
+    start_again,
+    was_moved,
+    was_reset,
+)
 from dashboard.widgets.visible_window import visible_window
 from dashboard.window import Window
 
@@ -30,8 +37,11 @@ def selected(event: Any) -> Window | None:
 @st.fragment
 def window_section(runs: Sequence[Shown], figure: str, first_view: Window, box: Window | None) -> None:
     """Utilisation and stall shares; redraws itself when the figure is zoomed or panned."""
-    visible = visible_window(figure, first_view)
+    visible = visible_window(figure, first_view, moved, was_reset)
     remember_visible(visible)
+    start_again()
+    if was_moved() and not shown.complete(runs, first_view, visible):
+        draw_there(visible)
     axis = box or visible
     st.markdown(f"**{shown.window_words(axis, runs, box is not None)}**")
     st.table(shown.utilization(runs, axis))
