@@ -1,7 +1,7 @@
 """As many spans as a screen can show: of a long run only those near the view, and short ones drawn together.
 
 A bar costs the browser some 0.1 ms each time it redraws, in view or not. So of a run of tens of thousands of spans
-those around the view are drawn; neighbours of one row and activity that are narrower than two pixels become one bar,
+those around the view are drawn; neighbours of one row and activity, narrower than two pixels, become one bar,
 as dense as the share of its time that they fill.
 """
 
