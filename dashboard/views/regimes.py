@@ -9,6 +9,7 @@ from dashboard.baseline import Baseline
 from dashboard.catalog import ESTIMATORS, record_of
 from dashboard.figures import regimes as regimes_figure
 from dashboard.figures import roofline, style
+from dashboard.plain import brief
 from dashboard.regimes import Regimes
 from dashboard.widgets import baseline, url
 from dashboard.widgets.experiment import DEFAULTS, current, sidebar, start
@@ -33,7 +34,7 @@ def page() -> None:
         settings, row = what_ifs(asked)
         experiment = applied(asked, settings)
     except PresetError as error:
-        st.error(f"This what-if cannot be built. {error}")
+        st.error(f"This what-if cannot be built. {brief(error)}")
         return
     with row:
         peer = _peer()

@@ -7,6 +7,7 @@ from typing import Any
 import streamlit as st
 
 from dashboard import recipe
+from dashboard.plain import brief
 from dashboard.recipe import BARE, OWN, Recipe
 from dashboard.widgets import url, whatif
 from presets import loader, params
@@ -53,7 +54,7 @@ def sidebar(references: list[str]) -> Experiment | None:
         st.session_state["recipe"] = asked
         return asked.experiment()
     except PresetError as error:
-        st.error(f"This experiment cannot be run. {error}")
+        st.error(f"This experiment cannot be run. {brief(error)}")
         return None
 
 

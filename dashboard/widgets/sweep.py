@@ -7,6 +7,7 @@ import streamlit as st
 from dashboard import answers, settings, state
 from dashboard.catalog import ESTIMATORS
 from dashboard.compare import digits
+from dashboard.plain import brief
 from dashboard.recipe import Recipe, variables
 from dashboard.sweep import evaluate, plan, summary
 from dashboard.sweep.analysis import METRICS, Metric
@@ -43,7 +44,7 @@ def controls(recipe: Recipe) -> Asked | None:
     try:
         made = _sensitivity(recipe, estimator) if mode == plan.SENSITIVITY else plan.make(recipe, mode, _varied())
     except PresetError as error:
-        st.error(f"This sweep cannot be run. {error}")
+        st.error(f"This sweep cannot be run. {brief(error)}")
         return None
     return Asked(made, estimator, METRICS[metric])
 

@@ -6,6 +6,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import align, what_if
+from dashboard.plain import brief
 from dashboard.widgets import baseline
 from dashboard.widgets.experiment import start
 from dashboard.window import Window
@@ -64,8 +65,7 @@ def choice(experiment: Experiment) -> tuple[Choice, DeltaGenerator]:
     try:
         second = pinned.experiment if pinned and to_baseline else what_if.changed(experiment, name)
     except PresetError as error:
-        known, _, keys = str(error).partition(" Allowed: ")
-        st.error(f"No second run. {known}" + (" The Presets page lists every key." if keys else ""))
+        st.error(f"No second run. {brief(error)}")
         second = None
     second_name = "Baseline" if to_baseline else name
     return Choice(int(sm), second, second_name, to_baseline, place, nth_cta, nth_tile), row
