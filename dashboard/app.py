@@ -12,8 +12,18 @@ import streamlit as st  # noqa: E402
 from dashboard import settings, state  # noqa: E402
 from dashboard.widgets import baseline  # noqa: E402
 
+# Streamlit's captions and chart labels are lighter than AA allows (3.7:1 on white); `currentColor` is the theme's.
+LOOK = """
+.stMainBlockContainer { padding: 4rem 2.5rem 2rem; }
+.stMainBlockContainer h4 { font-size: 1.25rem; }
+[data-testid=stCaptionContainer] { color: inherit; opacity: 0.82; }
+.stButton kbd { color: inherit; opacity: 0.82; }
+.js-plotly-plot :is([class$=tick] text, [class*=title] text, .legendtext, .annotation-text, .bartext-outside) {
+  fill: currentColor !important; fill-opacity: 0.82;
+}
+"""
 st.set_page_config(page_title="Sim-FA", layout="wide", initial_sidebar_state="expanded")
-st.html("<style>.stMainBlockContainer { padding-top: 4.2rem; padding-bottom: 2rem; }</style>")
+st.html(f"<style>{LOOK}</style>")
 for problem in (problems := settings.problems()):
     st.error(f"This server is not set up: {problem}")
 if problems:

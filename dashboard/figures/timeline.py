@@ -45,7 +45,7 @@ def figure(runs: Sequence[Run], view: tuple[float, float], title: str, aligned_a
     chart = go.Figure()
     shown: set[str] = set()
     for run, low in zip(runs, lowest, strict=True):
-        for bar in gantt.bars(run.spans, 1e6 / run.clock_hz, run.origin_cycle, low, run.stale):
+        for bar in gantt.bars(run.spans, 1e6 / run.clock_hz, run.origin_cycle, low, run.stale, view):
             chart.add_trace(bar.update(showlegend=bar.name not in shown, yaxis="y"))
             shown.add(bar.name)
     for number, run in enumerate(runs):

@@ -176,6 +176,7 @@ def _identity(case: Case, asked: Experiment) -> Row:
         "gpu": asked.gpu.name,
         "kernel": asked.kernel.name,
         "settings": case.match.settings,
+        "params": case.match.params,
         "batch": work.batch,
         "heads_q": asked.heads_q,
         "heads_kv": asked.heads_kv,
@@ -243,4 +244,12 @@ def _summed(quantity: str, estimator: str, members: Sequence[Row]) -> Row:
         "mean_error_pct": sum(errors) / len(errors) if errors else None,
         "worst_error_pct": worst["error_pct"] if worst else None,
         "worst_case": worst["label"] if worst else None,
-    }
+    } | _baseline(members)
+
+
+def _baseline(members: Sequence[Row]) -> Row:
+    """The same mean of a pinned baseline's errors, where the rows hold some (`dashboard.measured.against`)."""
+    if not any("baseline_error_pct" in row for row in members):
+        return {}
+    errors = [abs(row["baseline_error_pct"]) for row in members if row.get("baseline_error_pct") is not None]
+    return {"baseline_mape_pct": sum(errors) / len(errors) if errors else None}

@@ -68,6 +68,13 @@ def pareto(
     return points, front, (title(first), title(second))
 
 
+def place(row: Row | None, first: str, second: str) -> tuple[Any, Any] | None:
+    """Where a record that is no point of the sweep stands in a Pareto view; None where it has not both values."""
+    metrics = [analysis.METRICS.get(key) for key in (first, second)]
+    values = [analysis.value(row, metric) if row and metric else None for metric in metrics]
+    return (values[0], values[1]) if None not in values else None
+
+
 def label(plan: Plan, row: Row) -> str:
     """A point in words: its coordinates."""
     return ", ".join(f"{axis.key} {units.shown(axis.key, row.get(axis.key))}" for axis in plan.axes)

@@ -7,12 +7,13 @@ import streamlit as st
 from dashboard import export
 from dashboard.catalog import ESTIMATORS
 from dashboard.figures import measured_traffic, parity, style
-from dashboard.measured import comparison, curves, reading, recording, shown
+from dashboard.measured import against, comparison, curves, reading, recording, shown
 from dashboard.measured.case import Case
 from dashboard.measured.comparison import QUANTITIES, Comparison
 from dashboard.plain import markdown
+from dashboard.widgets import baseline
 from dashboard.widgets.measured_desk import Desk, desk, gallery_cases, pick
-from dashboard.widgets.measured_files import files
+from dashboard.widgets.measured_files import files, uploader
 from dashboard.widgets.measured_guide import guide_section
 from dashboard.widgets.measured_matching import matching
 from dashboard.widgets.measured_simulation import simulations
@@ -23,25 +24,40 @@ TITLES = {quantity.key: quantity.title for quantity in QUANTITIES}
 
 def page() -> None:
     mine = desk()
-    head = st.container()
+    head, right = st.columns([3, 2], gap="medium")
+    with right:
+        uploader(mine)
     files(mine)
     if mine.has_files():
         matching(mine)
     cases, names, key, clock = _controls(mine)
-    todo = comparison.to_simulate(cases, clock) if "sim-fa" in names else []
-    simulations(mine, todo)
-    found = comparison.compare(cases, names, clock, mine.answers)
+    pinned, assumed = _pinned(cases, clock)
+    simulations(mine, comparison.to_simulate([*cases, *pinned], clock) if "sim-fa" in names else [])
+    found = against.compare(cases, names, clock, mine.answers, pinned)
     with head:
         _heading(mine, found)
+        st.caption(assumed)
     if not found.rows:
         _nothing(found)
     else:
         _answer(found, cases, names, key, clock)
         _tables(found, names, key)
         _explain(mine, found, cases, key, clock)
-        _traffic(mine, cases, clock)
+        _traffic(mine, cases, pinned, clock)
         _downloads(mine, found, cases, names, key, clock)
     guide_section()
+
+
+def _pinned(cases: list[Case], clock: bool) -> tuple[list[Case], str]:
+    """The cases with the pinned baseline's values, none where it changes none; and what has to be said of it."""
+    found = baseline.pinned()
+    if found is None:
+        return [], ""
+    assumed = against.assumed(found.recipe)
+    if not assumed:
+        return [], "The baseline has the presets' own values, so its errors are these."
+    said = f"Baseline columns and hollow marks: every model with the baseline's values, {markdown(assumed)}."
+    return [against.under(case, found.recipe, clock) for case in cases], said
 
 
 def _heading(mine: Desk, found: Comparison) -> None:
@@ -54,8 +70,8 @@ def _heading(mine: Desk, found: Comparison) -> None:
     else:
         st.markdown(f"#### {count} public measurements against the estimators")
         st.caption(
-            "Shipped with their sources; upload your own below. FlashAttention-3 on H100, cuTile and "
-            "FlashAttention-2 on GB10. None was measured by this project."
+            "Shipped with their sources: FlashAttention-3 on H100, cuTile and FlashAttention-2 on GB10. None was "
+            "measured by this project. Upload your own on the right."
         )
 
 
@@ -74,17 +90,21 @@ def _controls(mine: Desk) -> tuple[list[Case], list[str], str, bool]:
             format_func=lambda name: ESTIMATORS[name].short,
         )
         clock = st.toggle(
-            "Models at the measured clock", True, key="measured_clock", help="Off: at the clock of the GPU preset."
+            "At the measured clock",
+            True,
+            key="measured_clock",
+            help="The models run at the clock that the file states; off: at that of the GPU preset.",
         )
         if mine.has_files():
             cases = mine.chosen()
         else:
             cases = gallery_cases(
                 st.toggle(
-                    "Also runs without a stated clock",
+                    "Also without a clock",
                     False,
                     key="measured_unknown_clock",
-                    help="They ran unlocked, from 1.4 to 1.98 GHz: compare the shape of the curve, not the height.",
+                    help="Their source states none. They ran unlocked, from 1.4 to 1.98 GHz: compare the shape of "
+                    "the curve, not the height.",
                 )
             )
     return cases, [name for name in ESTIMATORS if name in (names or ["simfa-python"])], key or "latency_us", clock
@@ -130,13 +150,19 @@ def _cards(summed: list[dict[str, Any]], found: Comparison) -> None:
         column.metric(
             f":{entry.accent}[**{entry.short}**]" + comparison.mark(found.rows, entry.name),
             shown.percent(row["mape_pct"]),
-            delta=f"worst {worst:+.1f} %" if worst is not None else _absent(entry.simulated),
+            delta=_beside(row) or (f"worst {worst:+.1f} %" if worst is not None else _absent(entry.simulated)),
             delta_color="off",
             delta_arrow="off",
             help=f"MAPE: mean of the absolute errors over {row['values']} of {row['of']} kernels. {entry.about}",
             border=True,
             height="stretch",
         )
+
+
+def _beside(row: dict[str, Any]) -> str:
+    """A pinned baseline's mean error, where it has one."""
+    then = row.get("baseline_mape_pct")
+    return f"baseline {shown.percent(then)}" if then is not None else ""
 
 
 def _absent(simulated: bool) -> str:
@@ -152,7 +178,7 @@ def _tables(found: Comparison, names: list[str], key: str) -> None:
             hide_index=True,
             placeholder="–",
             height=min(38 + 35 * len(table), 388),
-            column_config={"Kernel": st.column_config.TextColumn(pinned=True, width=300)},
+            column_config={"Kernel": st.column_config.TextColumn(pinned=True, width=410)},
             key="measured_errors",
         )
     if comparison.mark(found.rows, "sim-fa"):
@@ -173,14 +199,14 @@ def _explain(mine: Desk, found: Comparison, cases: list[Case], key: str, clock: 
     by_id = {case.id: case for case in cases if case.id in compared}
     labels = {name: case.label for name, case in by_id.items()}
     case = by_id[pick(mine, "Kernel", labels, comparison.worst(found.of(key)))]
-    st.markdown(_bullets(reading.of_case(case, clock)))
+    st.markdown(_bullets([*reading.of_case(case, clock), *against.of_case(found, case.id, key)]))
     sources = [("Latency", case.latency_us), ("L2", case.l2_bytes), ("DRAM", case.dram_bytes)]
     st.caption(markdown(" · ".join(f"{word}: {value.source}" for word, value in sources)))
     if case.reasons:
         st.caption(markdown("Workload: " + "; ".join(case.reasons)))
 
 
-def _traffic(mine: Desk, cases: list[Case], clock: bool) -> None:
+def _traffic(mine: Desk, cases: list[Case], pinned: list[Case], clock: bool) -> None:
     families = curves.families(cases, clock)
     if not families:
         return
@@ -188,8 +214,15 @@ def _traffic(mine: Desk, cases: list[Case], clock: bool) -> None:
     by_id = {family.cases[0].id: family for family in families}
     family = by_id[pick(mine, "Workload", {name: family.title for name, family in by_id.items()})]
     axis = "Sequence length L = S (tokens)" if family.sweeps_query else "K/V length S (tokens)"
+    then = {base.cases[0].id: base for base in curves.families(pinned, clock)}.get(family.cases[0].id)
     chart = measured_traffic.figure(
-        curves.curve(family), curves.points(family), curves.boundary(family), family.title, axis, _ink()
+        curves.curve(family),
+        curves.points(family),
+        curves.boundary(family),
+        curves.headline(family),
+        axis,
+        _ink(),
+        curves.curve(then) if then else None,
     )
     st.plotly_chart(chart, key="measured_traffic", config=style.TOOLBAR)
 

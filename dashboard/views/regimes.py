@@ -5,12 +5,14 @@ from typing import Any
 import streamlit as st
 
 from dashboard import compare, export, regimes, regimes_words, rooflines, standing, state
+from dashboard.baseline import Baseline
 from dashboard.catalog import ESTIMATORS, record_of
 from dashboard.figures import regimes as regimes_figure
 from dashboard.figures import roofline, style
+from dashboard.plain import brief
 from dashboard.regimes import Regimes
-from dashboard.widgets import url
-from dashboard.widgets.experiment import DEFAULTS, sidebar, start
+from dashboard.widgets import baseline, url
+from dashboard.widgets.experiment import DEFAULTS, current, sidebar, start
 from dashboard.widgets.regimes import applied, published, what_ifs
 from dashboard.widgets.simulation import TIMELINE_SM
 from dashboard.widgets.why import why
@@ -32,21 +34,25 @@ def page() -> None:
         settings, row = what_ifs(asked)
         experiment = applied(asked, settings)
     except PresetError as error:
-        st.error(f"This what-if cannot be built. {error}")
+        st.error(f"This what-if cannot be built. {brief(error)}")
         return
     with row:
         peer = _peer()
-    shown = regimes.curves(experiment, peer=peer)
+    shown, answers = regimes.curves(experiment, peer=peer), _answers(experiment)
+    given = _simulated_here(experiment)
+    with row:
+        baseline.pin_button(current().changed(settings), [*answers, given] if given else answers)
+    pinned = baseline.pinned()
+    base = regimes.curves(pinned.experiment, peer=peer) if pinned else None
     with head:
         _heading(shown, settings)
     measured, simulated = regimes.measured_points(experiment), _simulated(experiment)
-    _traffic(shown, measured, simulated)
-    for sentence in regimes_words.transition(shown):
-        st.markdown(f"- {sentence}")
-    answers = _answers(experiment)
-    _numbers(experiment, answers)
-    _roofline(experiment, answers)
-    _downloads(shown, measured, simulated)
+    _traffic(shown, base, measured, simulated)
+    said = regimes_words.transition(shown) + (regimes_words.against(shown, base) if base else [])
+    st.markdown("\n".join(f"- {sentence}" for sentence in said))
+    _numbers(experiment, answers, pinned)
+    _roofline(experiment, [*answers, given] if given else answers, pinned)
+    _downloads(shown, base, measured, simulated)
 
 
 def _heading(shown: Regimes, settings: dict[str, str]) -> None:
@@ -82,8 +88,11 @@ def _simulated(experiment: Experiment) -> list[dict[str, Any]]:
     return found
 
 
-def _traffic(shown: Regimes, measured: list[dict[str, Any]], simulated: list[dict[str, Any]]) -> None:
+def _traffic(
+    shown: Regimes, base: Regimes | None, measured: list[dict[str, Any]], simulated: list[dict[str, Any]]
+) -> None:
     landmarks = {
+        "baseline": base.boundary_tokens if base else None,
         "boundary": shown.boundary_tokens,
         "live_boundary": shown.live_boundary_tokens,
         "waves": shown.wave_steps,
@@ -93,7 +102,8 @@ def _traffic(shown: Regimes, measured: list[dict[str, Any]], simulated: list[dic
     ink = "#FFFFFF" if st.context.theme.type == "dark" else "#000000"
     title = regimes_words.title(shown)
     names = standing.marked(NAMES, shown.experiment)
-    chart = regimes_figure.figure(shown.points, names, landmarks, measured, simulated, axis, title, ink)
+    light = base.points if base else None
+    chart = regimes_figure.figure(shown.points, names, landmarks, measured, simulated, axis, title, ink, light)
     st.plotly_chart(chart, key="regimes", config=style.TOOLBAR)
     st.caption(_caption(shown, measured, simulated))
     if simulated and standing.mark(shown.experiment):
@@ -103,6 +113,8 @@ def _traffic(shown: Regimes, measured: list[dict[str, Any]], simulated: list[dic
 def _caption(shown: Regimes, measured: list[dict[str, Any]], simulated: list[dict[str, Any]]) -> str:
     size = regimes_words.mib(shown.experiment.gpu.l2.effective_bytes)
     text = f"Effective L2 {size}. Shaded: K/V of one head does not fit (Eq. 4). GB = 10^9 bytes, MiB = 2^20 bytes. "
+    names = [column.split(".", 1)[1] for column in shown.points.columns if column.startswith("dram.")]
+    text += regimes_words.l2_counts(names) + " "
     text += regimes_words.points_said(measured, simulated)
     return text if measured else f"{text} [A shape that has measurements]({_EXAMPLE})."
 
@@ -114,29 +126,32 @@ def _answers(experiment: Experiment) -> list[compare.Record]:
     return [record_of(name, experiment) for name in names]
 
 
-def _numbers(experiment: Experiment, answers: list[compare.Record]) -> None:
+def _numbers(experiment: Experiment, answers: list[compare.Record], pinned: Baseline | None) -> None:
     for column, record in zip(st.columns(len(answers)), answers, strict=True):
         estimator = ESTIMATORS[record["estimator"]]
+        base = pinned.records.get(estimator.name) if pinned else None
         with column, st.container(border=True, height="stretch", vertical_alignment="distribute"):
             st.metric(
                 f":{estimator.accent}[**{estimator.title}**]",
                 f"DRAM {regimes_words.gb(record['dram_bytes'])}",
-                delta=regimes_words.beside(record),
+                delta=regimes_words.changed(record, base) or regimes_words.beside(record),
                 delta_color="off",
                 delta_arrow="off",
                 help=estimator.about,
             )
             with st.container(horizontal=True, vertical_alignment="center"):
-                st.caption(regimes_words.l2_said(record))
+                regime = f"{regimes_words.beside(record)}. " if base is not None else ""
+                st.caption(regime + regimes_words.l2_said(record, base))
                 why(experiment, estimator.name, "regimes")
 
 
-def _roofline(experiment: Experiment, answers: list[compare.Record]) -> None:
+def _roofline(experiment: Experiment, answers: list[compare.Record], pinned: Baseline | None) -> None:
     caps = rooflines.ceilings(experiment)
     given = _simulated_here(experiment)
     records = [*answers, given] if given else answers
     marks = standing.marked(MARKS, experiment)
-    chart = roofline.figure(caps, rooflines.dots(records), marks, rooflines.title(answers, caps))
+    light = rooflines.dots_of(pinned.records, answers) if pinned else []
+    chart = roofline.figure(caps, rooflines.dots(records), marks, rooflines.title(answers, caps), light)
     st.plotly_chart(chart, key="roofline", config=style.TOOLBAR)
     st.caption(
         "Filled: FLOP per byte at L2; hollow: per byte of DRAM. Each stands under the ceiling of its own level. "
@@ -154,12 +169,14 @@ def _simulated_here(experiment: Experiment) -> dict[str, Any] | None:
     return given["record"] if given else None
 
 
-def _downloads(shown: Regimes, measured: list[dict[str, Any]], simulated: list[dict[str, Any]]) -> None:
+def _downloads(
+    shown: Regimes, base: Regimes | None, measured: list[dict[str, Any]], simulated: list[dict[str, Any]]
+) -> None:
     """The rows are written out when the box is opened, not at every moved slider."""
     box = st.popover("Download the data", on_change="rerun", key="regimes-download")
     if not box.open:
         return
-    rows = regimes.rows(shown, measured, simulated)
+    rows = regimes.rows(shown, measured, simulated, base)
     name = f"regimes_{shown.experiment.llm.name or 'bare'}_{shown.experiment.gpu.name}"
     csv, json = export.to_csv(rows), export.to_json(rows)
     with box:

@@ -3,13 +3,14 @@
 import streamlit as st
 
 from dashboard import align, examples, shown, standing, state
+from dashboard.baseline import closed
 from dashboard.catalog import ESTIMATORS
 from dashboard.figures import style
 from dashboard.figures import timeline as timeline_figure
 from dashboard.plain import markdown
 from dashboard.shown import Shown
-from dashboard.widgets import url
-from dashboard.widgets.experiment import DEFAULTS, sidebar
+from dashboard.widgets import baseline, url
+from dashboard.widgets.experiment import DEFAULTS, current, sidebar
 from dashboard.widgets.simulation import simulation
 from dashboard.widgets.timeline_controls import Choice, choice, kept_view, pager, view
 from dashboard.widgets.timeline_window import selected, window_section
@@ -27,12 +28,14 @@ def page() -> None:
         return
     st.markdown(f"#### {experiment.words()}")
     with st.container():
-        chosen = choice(experiment)
+        chosen, row = choice(experiment)
     left, right = st.columns(2) if chosen.second else (st.container(), st.container())
     with left:
         first, remark = _first(experiment, chosen.sm)
     with right:
         second = _second(chosen)
+    with row:
+        _pin(experiment, first)
     if first is None or first.spans.empty:
         st.info(remark if first is None else f"SM {chosen.sm} ran no CTA: the grid is smaller than the GPU.")
         return
@@ -64,11 +67,18 @@ def _second(chosen: Choice) -> Shown | None:
     """The run to lay beside the first; its last answer, as stale, while the next one is missing."""
     if chosen.second is None:
         return None
-    given, _ = simulation(chosen.second, chosen.sm, SECOND)
+    given, _ = simulation(chosen.second, min(chosen.sm, chosen.second.gpu.sm.count - 1), SECOND)
     if given is not None:
-        return Shown(chosen.second, given, chosen.second_name)
+        return Shown(chosen.second, given, chosen.second_name, pinned=chosen.to_baseline)
     kept = state.last_answer(SECOND)
     return Shown(*kept, "An earlier second run (stale)", stale=True) if kept else None
+
+
+def _pin(experiment: Experiment, first: Shown | None) -> None:
+    """Pins this experiment with its closed forms and, if it is there, its simulation."""
+    answers = closed(experiment)
+    simulated = first.answer["record"] if first is not None and not first.stale else None
+    baseline.pin_button(current(), [*answers, simulated] if simulated else answers)
 
 
 def _figure(chosen: Choice, runs: list[Shown], remark: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import streamlit as st
 
 from dashboard import recipe
+from dashboard.plain import brief
 from dashboard.recipe import BARE, OWN, Recipe
 from dashboard.widgets import url, whatif
 from presets import loader, params
@@ -26,6 +27,7 @@ DEFAULTS: dict[str, url.Value] = recipe.DEFAULTS | {
     "change": 10,
     "estimator": "simfa-python",
     "metric": "dram_bytes",
+    "difference": True,
     "sm": 0,
     "second": "",
     "align": "start",
@@ -34,6 +36,7 @@ DEFAULTS: dict[str, url.Value] = recipe.DEFAULTS | {
 }
 _LARGEST = recipe.LARGEST
 _KEPT: dict[str, Any] = {"persist_state": "session"}  # what is set outlives a visit to another page
+_KERNEL = "How attention is cut into tiles and scheduled; by default as the GPU's own kernel does it."
 _POWERS = [2**n for n in range(9, 18)]
 
 
@@ -52,7 +55,7 @@ def sidebar(references: list[str]) -> Experiment | None:
         st.session_state["recipe"] = asked
         return asked.experiment()
     except PresetError as error:
-        st.error(f"This experiment cannot be run. {error}")
+        st.error(f"This experiment cannot be run. {brief(error)}")
         return None
 
 
@@ -115,9 +118,11 @@ def _workload(dtypes: list[str]) -> dict[str, Any]:
     seq_kv = _whole("K/V length S (tokens)", "seq_kv") if split else length
     left, right = st.columns(2)
     with left:
-        batch = _whole("Batch", "batch")
+        batch = _whole("Batch", "batch", "Sequences at once, B of the paper; each has its own K and V.")
     with right:
-        dtype = _choice("Dtype", "dtype", {name: name for name in dtypes})
+        dtype = _choice(
+            "Dtype", "dtype", {name: name for name in dtypes}, "Of Q, K, V and O; P is its size in bytes."
+        )
     causal = _switch("Causal mask", "causal", "Aligned bottom-right; exact tile counts.")
     ways = _whole("Tensor parallel (GPUs)", "tp", "Divides query and KV heads.")
     return {
@@ -150,10 +155,15 @@ def _length() -> int:
 
 def _hardware(gpus: list[str], kernels: list[str]) -> dict[str, Any]:
     gpu_specs = {name: loader.load(GpuSpec, name) for name in gpus}
-    gpu = _choice("GPU", "gpu", {name: spec.title for name, spec in gpu_specs.items()})
+    about = "Sizes, rates and latencies of one GPU; the Presets page lists each with its source."
+    gpu = _choice("GPU", "gpu", {name: spec.title for name, spec in gpu_specs.items()}, about)
     own = gpu_specs[gpu].default_kernel
     titles = {name: f"Default: {own}" if name == OWN else loader.load(KernelSpec, name).title for name in kernels}
-    return {"gpu": gpu, "kernel": _choice("Kernel", "kernel", titles), "params": _parameter_set(gpu_specs[gpu])}
+    return {
+        "gpu": gpu,
+        "kernel": _choice("Kernel", "kernel", titles, _KERNEL),
+        "params": _parameter_set(gpu_specs[gpu]),
+    }
 
 
 def _parameter_set(gpu: GpuSpec) -> str:

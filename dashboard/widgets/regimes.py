@@ -5,7 +5,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import regimes
+from dashboard import units, what_if
 from dashboard.widgets import url
 from presets.experiment import Experiment
 
@@ -101,9 +101,8 @@ def _l2(experiment: Experiment) -> dict[str, str]:
         help=f"Preset {preset:g} MiB. MiB = 2^20 bytes.",
     )  # fmt: skip
     size = round(value * _MIB)
-    settings = {"l2.effective_bytes": str(size)}
-    if size > l2.bytes:
-        settings["l2.bytes"] = str(size)
+    said = units.text("l2.effective_bytes", size)
+    settings = {"l2.effective_bytes": said} | ({"l2.bytes": said} if size > l2.bytes else {})
     return _moved("if_l2_mib", value, preset, settings)
 
 
@@ -171,4 +170,4 @@ def _order(experiment: Experiment) -> dict[str, str]:
 
 def applied(experiment: Experiment, settings: dict[str, str]) -> Experiment:
     """The experiment with those settings."""
-    return regimes.changed(experiment, settings) if settings else experiment
+    return what_if.applied(experiment, settings) if settings else experiment

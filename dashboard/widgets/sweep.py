@@ -8,6 +8,7 @@ from dashboard import answers, settings, state
 from dashboard.catalog import ESTIMATORS
 from dashboard.compare import digits
 from dashboard.limits import Refused
+from dashboard.plain import brief
 from dashboard.recipe import Recipe, variables
 from dashboard.sweep import evaluate, plan, summary
 from dashboard.sweep.analysis import METRICS, Metric
@@ -38,13 +39,18 @@ def controls(recipe: Recipe) -> Asked | None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         mode = _choice("Points", "by", _MODES, 170, _MODES_HELP)
         estimator = _choice(
-            "Estimator", "estimator", {name: entry.title for name, entry in ESTIMATORS.items()}, 250
+            "Estimator",
+            "estimator",
+            {name: entry.title for name, entry in ESTIMATORS.items()},
+            250,
+            "Closed forms answer at once; the cycle simulation runs in the background and outlives a reload.",
         )
-        metric = _choice("Quantity", "metric", {key: entry.label for key, entry in METRICS.items()}, 250)
+        labels = {key: entry.label for key, entry in METRICS.items()}
+        metric = _choice("Quantity", "metric", labels, 250, "What the figures show; the table has more.")
     try:
         made = _sensitivity(recipe, estimator) if mode == plan.SENSITIVITY else plan.make(recipe, mode, _varied())
     except PresetError as error:
-        st.error(f"This sweep cannot be run. {error}")
+        st.error(f"This sweep cannot be run. {brief(error)}")
         return None
     return Asked(made, estimator, METRICS[metric])
 

@@ -3,8 +3,11 @@
 from typing import Any, NamedTuple
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import align, what_if
+from dashboard.plain import brief
+from dashboard.widgets import baseline
 from dashboard.widgets.experiment import start
 from dashboard.window import Window
 from presets.errors import PresetError
@@ -12,23 +15,29 @@ from presets.experiment import Experiment
 
 VIEWS: dict[str, float | None] = {"Start": 0.0, "Middle": 0.5, "End": 1.0, "Whole run": None}
 _VIEW, _VISIBLE, _PAGED = "timeline_drawn_view", "timeline_visible", "timeline_paged"
+_MOVED, _RESET, _REDRAWN = "timeline_moved", "timeline_reset", "timeline_redrawn"
 _KEPT: dict[str, Any] = {"persist_state": "session"}
 
 
 class Choice(NamedTuple):
-    """What the controls say: an SM, a second run (None: none), the place at cycle zero."""
+    """What the controls say: an SM, a second run (None: none), the place at cycle zero.
+
+    `to_baseline`: the second run is the pinned one, and differences are the first run's to it.
+    """
 
     sm: int
     second: Experiment | None
     second_name: str
+    to_baseline: bool
     place: str
     nth_cta: int
     nth_tile: int
 
 
-def choice(experiment: Experiment) -> Choice:
-    """One row of controls; a second run that cannot be read is answered in one sentence below them."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+def choice(experiment: Experiment) -> tuple[Choice, DeltaGenerator]:
+    """One row of controls and its end, for more; a second run that cannot be read is answered in one sentence."""
+    row = st.container(horizontal=True, vertical_alignment="bottom")
+    with row:
         sms = experiment.gpu.sm.count
         sm = st.number_input(
             "SM",
@@ -46,17 +55,20 @@ def choice(experiment: Experiment) -> Choice:
             key="second",
             width=240,
             placeholder=what_if.EXAMPLE,
-            help="KEY=VALUE, several separated by blanks, as --set on the command line. Empty: one run only.",
+            help="KEY=VALUE, several separated by blanks, as --set on the command line. Empty: the pinned "
+            "baseline, or one run only.",
             **_KEPT,
         )
         place, nth_cta, nth_tile = _alignment()
+    name, pinned = " ".join((text or "").split()), baseline.pinned()
+    to_baseline = not name and pinned is not None and pinned.experiment != experiment
     try:
-        second = what_if.changed(experiment, text or "")
+        second = pinned.experiment if pinned and to_baseline else what_if.changed(experiment, name)
     except PresetError as error:
-        known, _, keys = str(error).partition(" Allowed: ")
-        st.error(f"No second run. {known}" + (" The Presets page lists every key." if keys else ""))
+        st.error(f"No second run. {brief(error)}")
         second = None
-    return Choice(int(sm), second, " ".join((text or "").split()), place, nth_cta, nth_tile)
+    second_name = "Baseline" if to_baseline else name
+    return Choice(int(sm), second, second_name, to_baseline, place, nth_cta, nth_tile), row
 
 
 def _alignment() -> tuple[str, int, int]:
@@ -129,6 +141,35 @@ def kept_view(revision: str, drawn: object, first_view: Window) -> Window:
         kept = before[2] if before[1] == drawn else st.session_state.get(_VISIBLE, before[2])
     st.session_state[_VIEW] = (revision, drawn, kept)
     return kept
+
+
+def moved() -> None:
+    """Note that somebody has zoomed or panned."""
+    st.session_state[_MOVED] = True
+
+
+def was_moved() -> bool:
+    """Whether somebody has since this was last asked."""
+    return bool(st.session_state.pop(_MOVED, False))
+
+
+def draw_there(window: Window) -> None:
+    """Draw the figure anew for a window: with all spans of it, of a run too long to be drawn whole."""
+    st.session_state[_PAGED], st.session_state[_REDRAWN] = window, True
+    st.rerun()
+
+
+def was_reset() -> None:
+    """Note that somebody has double-clicked the figure."""
+    st.session_state[_RESET] = True
+
+
+def start_again() -> None:
+    """After a double-click: back to the view asked for, where the figure has since been drawn for another."""
+    if st.session_state.pop(_RESET, False) and st.session_state.pop(_REDRAWN, False):
+        st.session_state.pop(_VIEW, None)
+        st.session_state.pop(_VISIBLE, None)
+        st.rerun()
 
 
 def remember_visible(window: Window) -> None:
