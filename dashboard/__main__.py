@@ -8,6 +8,7 @@ from pathlib import Path
 from dashboard import compare, export, settings
 from dashboard.catalog import ESTIMATORS
 from dashboard.measured import command as measured
+from dashboard.report import command as report
 from dashboard.sweep import command as sweep
 from dashboard.validation import command as validation
 from presets.arguments import Parser, add_experiment_options, exit_with, experiments
@@ -29,6 +30,7 @@ def main(argv: list[str] | None = None) -> int:
     validate = commands.add_parser("validate", help="the Validation page's table of errors, or one of its views")
     validation.add_arguments(validate)
     validate.set_defaults(run=validation.run)
+    report.add_arguments(commands.add_parser("report", help="a page's answer as one HTML file"))
     example = commands.add_parser(
         "example", help="simulate and store the worked example and the validation studies"
     )

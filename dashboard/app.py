@@ -10,7 +10,7 @@ if str(ROOT) not in sys.path:  # streamlit puts only this file's folder on the p
 import streamlit as st  # noqa: E402
 
 from dashboard import settings, state  # noqa: E402
-from dashboard.widgets import baseline  # noqa: E402
+from dashboard.widgets import baseline, experiment  # noqa: E402
 
 # Streamlit's captions and chart labels are lighter than AA allows (3.7:1 on white); `currentColor` is the theme's.
 LOOK = """
@@ -38,7 +38,9 @@ PAGES = [
     st.Page("views/measured.py", title="Measured"),
     st.Page("views/validation.py", title="Validation"),
     st.Page("views/presets.py", title="Presets"),
+    st.Page("views/tour.py", title="Tour"),
 ]
+experiment.opened()
 page = st.navigation(PAGES, position="top")
 baseline.banner()
 page.run()

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -180,15 +181,58 @@ def _share(now: float, then: float) -> str:
     return f"{now:.1%} ({100 * (now - then):+.1f})" if now or then else compare.ABSENT
 
 
-def downloads(run: Shown) -> list[tuple[str, str, str, Any]]:
-    """Label, file name, type and a callable for the content of each file of a run."""
+def utilization_rows(runs: Sequence[Shown], axis: Window) -> list[dict[str, Any]]:
+    """`utilization` in full precision: shares of the window from 0 to 1, queue levels as means."""
+    return [
+        {"run": run.name, "sm": run.answer["sm"], **_moved(run, axis)._asdict(), **run.use(axis)._asdict()}
+        for run in runs
+    ]
+
+
+def stall_rows(runs: Sequence[Shown], axis: Window) -> list[dict[str, Any]]:
+    """What each warpgroup did and waited for, a row per run, warpgroup and activity: its share of the window."""
+    found = []
+    for run in runs:
+        moved = _moved(run, axis)
+        table = windows.warpgroups(run.spans, moved)
+        head = {"run": run.name, "sm": run.answer["sm"], **moved._asdict()}
+        found += [
+            head | {"warpgroup": str(group), "activity": str(activity), "share": float(table.loc[activity, group])}
+            for group in table.columns
+            for activity in table.index
+        ]
+    return found
+
+
+def _moved(run: Shown, axis: Window) -> Window:
+    """A window of the figure's axis in cycles of the run."""
+    return axis.moved(run.origin_cycle)
+
+
+Files = list[tuple[str, str, str, Any]]
+
+
+def downloads(run: Shown) -> dict[str, Files]:
+    """By table, label, file name, type and a callable for the content of each file of a run."""
     work, sm = run.experiment.workload, run.answer["sm"]
     stem = f"{run.experiment.llm.name or 'bare'}_{run.experiment.gpu.name}_{work.seq_q}_sm{sm}"
+    trace = lambda: spans.chrome_trace(run.answer, run.clock_hz)  # noqa: E731
+    return {
+        "Trace, opens in Perfetto": [("Chrome trace", f"{stem}.json", "application/json", trace)],
+        "Spans": _files("Spans", f"{stem}_spans", run.spans),
+        "Queues": _files("Queues", f"{stem}_queues", run.answer["occupancy"]),
+        "CTAs of the GPU": _files("CTAs", f"{stem}_ctas", run.answer["ctas"]),
+    }
+
+
+def _files(what: str, stem: str, table: pd.DataFrame) -> Files:
     return [
-        ("Chrome trace", f"{stem}.json", "application/json", lambda: spans.chrome_trace(run.answer, run.clock_hz)),
-        ("Spans, CSV", f"{stem}_spans.csv", "text/csv", lambda: spans.csv(run.spans)),
-        ("Queues, CSV", f"{stem}_queues.csv", "text/csv", lambda: spans.csv(run.answer["occupancy"])),
-        ("CTAs of the GPU, CSV", f"{stem}_ctas.csv", "text/csv", lambda: spans.csv(run.answer["ctas"])),
+        (f"{what}, {form}", f"{stem}.{form.lower()}", mime, partial(write, table))
+        for form, mime, write in (
+            ("CSV", "text/csv", spans.csv),
+            ("JSON", "application/json", spans.json_rows),
+            ("Parquet", "application/vnd.apache.parquet", spans.parquet),
+        )
     ]
 
 

@@ -68,6 +68,21 @@ def figure(runs: Sequence[Run], view: tuple[float, float], title: str, aligned_a
     )
 
 
+def mark(chart: go.Figure, window: tuple[float, float]) -> None:
+    """Mark a window of the axis that a link has selected."""
+    chart.add_shape(
+        type="rect",
+        x0=window[0],
+        x1=window[1],
+        y0=0,
+        y1=1,
+        xref="x",
+        yref="paper",
+        line={"color": CEILING, "dash": "dot", "width": 1.5},
+        fillcolor="rgba(128,128,128,0.12)",
+    )
+
+
 def _lowest_rows(runs: Sequence[Run]) -> list[int]:
     """The height of each run's lowest row: the last run at the bottom, a free row for its name above each."""
     lowest, height = [], 0

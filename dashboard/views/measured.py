@@ -4,21 +4,25 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import export
 from dashboard.catalog import ESTIMATORS
+from dashboard.charts import SHORT_MARKS as MARKS
 from dashboard.figures import measured_traffic, parity, style
 from dashboard.measured import against, comparison, curves, reading, recording, shown
 from dashboard.measured.case import Case
 from dashboard.measured.comparison import QUANTITIES, Comparison
 from dashboard.plain import markdown
-from dashboard.widgets import baseline
+from dashboard.report import measured as report
+from dashboard.widgets import baseline, url
+from dashboard.widgets.downloads import downloads
+from dashboard.widgets.experiment import DEFAULTS, start
 from dashboard.widgets.measured_desk import Desk, desk, gallery_cases, pick
 from dashboard.widgets.measured_files import files, uploader
 from dashboard.widgets.measured_guide import guide_section
 from dashboard.widgets.measured_matching import matching
 from dashboard.widgets.measured_simulation import simulations
+from dashboard.widgets.take_along import take_along
 
-MARKS = {entry.name: (entry.short, entry.color, entry.symbol) for entry in ESTIMATORS.values()}
+USUAL = ["simfa-python", "genz", "sim-fa"]
 TITLES = {quantity.key: quantity.title for quantity in QUANTITIES}
 
 
@@ -45,6 +49,7 @@ def page() -> None:
         _explain(mine, found, cases, key, clock)
         _traffic(mine, cases, pinned, clock)
         _downloads(mine, found, cases, names, key, clock)
+        _take_along(mine, found, cases, names, key, clock)
     guide_section()
 
 
@@ -79,21 +84,29 @@ def _controls(mine: Desk) -> tuple[list[Case], list[str], str, bool]:
     """The cases, estimators, quantity and clock that the page is about."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         key = st.segmented_control(
-            "Quantity", list(TITLES), default="latency_us", key="measured_quantity", format_func=TITLES.__getitem__
+            "Quantity",
+            list(TITLES),
+            default=start("measured_quantity"),
+            key="measured_quantity",
+            format_func=TITLES.__getitem__,
+            persist_state="session",
         )
         names = st.pills(
             "Estimators",
             list(ESTIMATORS),
             selection_mode="multi",
-            default=["simfa-python", "genz", "sim-fa"],
+            default=url.several("measured_models", list(ESTIMATORS), USUAL),
             key="measured_estimators",
             format_func=lambda name: ESTIMATORS[name].short,
+            persist_state="session",
         )
+        url.keep_several("measured_models", names or [], USUAL)
         clock = st.toggle(
             "At the measured clock",
-            True,
+            start("measured_clock"),
             key="measured_clock",
             help="The models run at the clock that the file states; off: at that of the GPU preset.",
+            persist_state="session",
         )
         if mine.has_files():
             cases = mine.chosen()
@@ -101,8 +114,9 @@ def _controls(mine: Desk) -> tuple[list[Case], list[str], str, bool]:
             cases = gallery_cases(
                 st.toggle(
                     "Also without a clock",
-                    False,
+                    start("measured_unknown_clock"),
                     key="measured_unknown_clock",
+                    persist_state="session",
                     help="Their source states none. They ran unlocked, from 1.4 to 1.98 GHz: compare the shape of "
                     "the curve, not the height.",
                 )
@@ -191,6 +205,8 @@ def _tables(found: Comparison, names: list[str], key: str) -> None:
     if found.left_out:
         with st.expander(f"Not compared: {len(found.left_out)}, each with the reason"):
             st.dataframe(shown.not_compared(found.left_out), hide_index=True)
+            with st.container(horizontal=True):
+                downloads("measured_not_compared", shown.not_compared(found.left_out).to_dict("records"))
 
 
 def _explain(mine: Desk, found: Comparison, cases: list[Case], key: str, clock: bool) -> None:
@@ -240,16 +256,26 @@ def _downloads(mine: Desk, found: Comparison, cases: list[Case], names: list[str
         return str(made.to_html(include_plotlyjs=True))
 
     with st.container(horizontal=True):
+        downloads("measured_errors", found.rows, "Errors")
+        downloads("measured_summary", summed, "Summary")
         for label, data, name, mime in (
-            ("Errors as CSV", lambda: export.to_csv(found.rows), "measured_errors.csv", "text/csv"),
-            ("Errors as Parquet", lambda: shown.to_parquet(found.rows), "measured_errors.parquet", None),
-            ("Summary as CSV", lambda: export.to_csv(summed), "measured_summary.csv", "text/csv"),
             ("Figure as HTML", chart, "measured_parity.html", "text/html"),
             ("Full record as JSON", lambda: recording.to_json(record), "measured_record.json", "application/json"),
         ):
-            st.download_button(label, data, name, mime or "application/octet-stream", on_click="ignore")
+            st.download_button(label, data, name, mime, on_click="ignore")
     st.caption(
         "The record brings this page back: upload it, or give it to the command line. Figures have a PNG button."
+    )
+
+
+def _take_along(mine: Desk, found: Comparison, cases: list[Case], names: list[str], key: str, clock: bool) -> None:
+    own = mine.has_files()
+    take_along(
+        "measured",
+        "measured",
+        report.subject(found, names, own),
+        lambda link: report.make(found, cases, names, key, clock, link, own),
+        note="It holds the tables of your files, since you ask for it; the link in it does not." if own else "",
     )
 
 
@@ -259,3 +285,4 @@ def _ink() -> str:
 
 
 page()
+url.publish(DEFAULTS)

@@ -3,14 +3,13 @@
 import streamlit as st
 
 from dashboard import assumptions
-from dashboard.catalog import ESTIMATORS
 from dashboard.widgets import baseline, url
 from dashboard.widgets.downloads import downloads
 from dashboard.widgets.experiment import DEFAULTS, sidebar
 
 
 def page() -> None:
-    experiment = sidebar(list(ESTIMATORS))
+    experiment = sidebar()
     if experiment is None:
         return
     st.markdown(f"#### What is assumed: {experiment.words()}")
@@ -25,7 +24,16 @@ def page() -> None:
     if pinned:
         _difference(int((values["Baseline"] != "").sum()))
     labels = list(dict.fromkeys(values["Label"]))
-    chosen = st.pills("Show", labels, selection_mode="multi", default=labels, label_visibility="collapsed")
+    chosen = st.pills(
+        "Show",
+        labels,
+        selection_mode="multi",
+        default=url.several("preset_labels", labels, labels),
+        key="presets_shown",
+        label_visibility="collapsed",
+        persist_state="session",
+    )
+    url.keep_several("preset_labels", chosen, labels)
     shown = values["Label"].isin(chosen)
     if pinned and st.session_state.get("presets_differing"):
         shown &= values["Baseline"] != ""

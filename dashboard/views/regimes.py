@@ -4,17 +4,19 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import compare, export, regimes, regimes_words, rooflines, standing, state
+from dashboard import charts, citation, compare, regimes, regimes_words, standing, state
 from dashboard.baseline import Baseline
 from dashboard.catalog import ESTIMATORS, record_of
-from dashboard.figures import regimes as regimes_figure
-from dashboard.figures import roofline, style
+from dashboard.figures import style
 from dashboard.plain import brief
 from dashboard.regimes import Regimes
+from dashboard.report import regimes as report
 from dashboard.widgets import baseline, url
+from dashboard.widgets.downloads import downloads
 from dashboard.widgets.experiment import DEFAULTS, current, sidebar, start
 from dashboard.widgets.regimes import applied, published, what_ifs
 from dashboard.widgets.simulation import TIMELINE_SM
+from dashboard.widgets.take_along import take_along
 from dashboard.widgets.why import why
 from presets.errors import NotModelled, PresetError
 from presets.experiment import Experiment
@@ -26,7 +28,7 @@ _EXAMPLE = "?llm=bare&heads_q=8&heads_kv=8&gpu=gb10&kernel=cutile-fa-64x64"
 
 
 def page() -> None:
-    asked = sidebar(list(ESTIMATORS))
+    asked = sidebar()
     if asked is None:
         return
     head = st.container()
@@ -51,8 +53,16 @@ def page() -> None:
     said = regimes_words.transition(shown) + (regimes_words.against(shown, base) if base else [])
     st.markdown("\n".join(f"- {sentence}" for sentence in said))
     _numbers(experiment, answers, pinned)
-    _roofline(experiment, [*answers, given] if given else answers, pinned)
+    known = [*answers, given] if given else answers
+    _roofline(experiment, known, pinned)
     _downloads(shown, base, measured, simulated)
+    take_along(
+        "regimes",
+        _name(shown),
+        citation.subject(experiment),
+        lambda link: report.make(shown, known, measured, simulated, pinned, link, base),
+        published(),
+    )
 
 
 def _heading(shown: Regimes, settings: dict[str, str]) -> None:
@@ -91,19 +101,8 @@ def _simulated(experiment: Experiment) -> list[dict[str, Any]]:
 def _traffic(
     shown: Regimes, base: Regimes | None, measured: list[dict[str, Any]], simulated: list[dict[str, Any]]
 ) -> None:
-    landmarks = {
-        "baseline": base.boundary_tokens if base else None,
-        "boundary": shown.boundary_tokens,
-        "live_boundary": shown.live_boundary_tokens,
-        "waves": shown.wave_steps,
-        "length": shown.length,
-    }
-    axis = "Sequence length L = S (tokens)" if shown.sweeps_query else "K/V length S (tokens)"
     ink = "#FFFFFF" if st.context.theme.type == "dark" else "#000000"
-    title = regimes_words.title(shown)
-    names = standing.marked(NAMES, shown.experiment)
-    light = base.points if base else None
-    chart = regimes_figure.figure(shown.points, names, landmarks, measured, simulated, axis, title, ink, light)
+    chart = charts.traffic_by_length(shown, measured, simulated, base, ink)
     st.plotly_chart(chart, key="regimes", config=style.TOOLBAR)
     st.caption(_caption(shown, measured, simulated))
     if simulated and standing.mark(shown.experiment):
@@ -146,12 +145,14 @@ def _numbers(experiment: Experiment, answers: list[compare.Record], pinned: Base
 
 
 def _roofline(experiment: Experiment, answers: list[compare.Record], pinned: Baseline | None) -> None:
-    caps = rooflines.ceilings(experiment)
     given = _simulated_here(experiment)
     records = [*answers, given] if given else answers
-    marks = standing.marked(MARKS, experiment)
-    light = rooflines.dots_of(pinned.records, answers) if pinned else []
-    chart = roofline.figure(caps, rooflines.dots(records), marks, rooflines.title(answers, caps), light)
+    light = (
+        [pinned.records[one["estimator"]] for one in answers if one["estimator"] in pinned.records]
+        if pinned
+        else []
+    )
+    chart = charts.speed_of_light(experiment, records, light)
     st.plotly_chart(chart, key="roofline", config=style.TOOLBAR)
     st.caption(
         "Filled: FLOP per byte at L2; hollow: per byte of DRAM. Each stands under the ceiling of its own level. "
@@ -176,12 +177,12 @@ def _downloads(
     box = st.popover("Download the data", on_change="rerun", key="regimes-download")
     if not box.open:
         return
-    rows = regimes.rows(shown, measured, simulated, base)
-    name = f"regimes_{shown.experiment.llm.name or 'bare'}_{shown.experiment.gpu.name}"
-    csv, json = export.to_csv(rows), export.to_json(rows)
     with box:
-        st.download_button("Download CSV", csv, f"{name}.csv", "text/csv", on_click="ignore")
-        st.download_button("Download JSON", json, f"{name}.json", "application/json", on_click="ignore")
+        downloads(_name(shown), regimes.rows(shown, measured, simulated, base))
+
+
+def _name(shown: Regimes) -> str:
+    return f"regimes_{shown.experiment.llm.name or 'bare'}_{shown.experiment.gpu.name}"
 
 
 page()

@@ -6,14 +6,16 @@ from dashboard import standing
 from dashboard.catalog import ESTIMATORS
 from dashboard.figures import style
 from dashboard.figures import sweep as figures
+from dashboard.report import sweep as report
 from dashboard.sweep import analysis, headlines, plan, views
 from dashboard.sweep.analysis import Metric
 from dashboard.sweep.evaluate import Row
 from dashboard.widgets import baseline, url
 from dashboard.widgets.downloads import downloads
-from dashboard.widgets.experiment import DEFAULTS, current, sidebar
-from dashboard.widgets.sweep import Asked, controls, kept_results, rows
+from dashboard.widgets.experiment import DEFAULTS, TABS, current, sidebar, start
+from dashboard.widgets.sweep import Asked, chosen_views, controls, fixed_value, kept_results, rows
 from dashboard.widgets.sweep_baseline import as_difference, pin_point
+from dashboard.widgets.take_along import take_along
 
 SHOWN = ("latency_us", "tflops", "dram_bytes", "l2_bytes", "tensor_core_utilization")
 
@@ -21,7 +23,7 @@ SHOWN_ROWS = 8
 
 
 def page() -> None:
-    experiment = sidebar(list(ESTIMATORS))
+    experiment = sidebar()
     if experiment is None:
         return
     st.markdown(f"#### {experiment.words()}")
@@ -36,11 +38,23 @@ def page() -> None:
         _pictures(asked, found, base)
     _table(asked, found, base)
     kept_results()
+    _take_along(asked, found)
+
+
+def _take_along(asked: Asked, found: list[Row]) -> None:
+    pinned, (pareto, fixed) = baseline.pinned(), chosen_views(asked)
+    made = asked.plan, found, asked.estimator, asked.metric, pinned
+    take_along(
+        "sweep",
+        f"sweep_{asked.estimator}",
+        report.subject(asked.plan, found, asked.estimator),
+        lambda link: report.make(*made, link, pareto, fixed),
+    )
 
 
 def _pictures(asked: Asked, found: list[Row], base: Row | None) -> None:
     metric = as_difference(asked.metric, base, found)
-    lines, heat, pareto = st.tabs(["Lines", "Heat map", "Pareto"])
+    lines, heat, pareto = st.tabs(TABS, default=start("sweep_tab"), key="sweep_tab", on_change="rerun")
     with lines:
         _lines(asked, metric, found, base)
     with heat:
@@ -74,7 +88,7 @@ def _heat(asked: Asked, metric: Metric, found: list[Row]) -> None:
     if len(axes) == 3:
         key = axes[2].key
         options = list(dict.fromkeys(row[key] for row in found))
-        fixed = {key: st.selectbox(key, options, key="heat_fixed")}
+        fixed = {key: fixed_value(key, options)}
     columns, lines, cells = views.cells(asked.plan, found, metric, axes[0], axes[1], fixed)
     titles = (axes[0].key, axes[1].key, metric.label)
     title = f"{metric.label} by {axes[0].key} and {axes[1].key}"
@@ -87,15 +101,30 @@ def _pareto(asked: Asked, found: list[Row], base: Row | None) -> None:
     options = [*analysis.METRICS, *headlines.numeric_axes(asked.plan, found)]
     left, right = st.columns(2)
     first = left.selectbox(
-        "Horizontal", options, options.index("latency_us"), key="pareto_x", format_func=views.title
+        "Horizontal",
+        options,
+        _index(options, "pareto_x"),
+        key="pareto_x",
+        format_func=views.title,
+        persist_state="session",
     )
     second = right.selectbox(
-        "Vertical", options, options.index("dram_bytes"), key="pareto_y", format_func=views.title
+        "Vertical",
+        options,
+        _index(options, "pareto_y"),
+        key="pareto_y",
+        format_func=views.title,
+        persist_state="session",
     )
     points, front, titles = views.pareto(asked.plan, found, str(first), str(second))
     title = f"{len(front)} of {len(points)} points are beaten in neither quantity"
     chart = figures.pareto(points, front, titles, title, views.place(base, str(first), str(second)))
     st.plotly_chart(chart, key="sweep_pareto", config=style.TOOLBAR)
+
+
+def _index(options: list[str], key: str) -> int:
+    """Where a side of the Pareto view starts: as the URL says, if that is one of them."""
+    return options.index(start(key) if start(key) in options else str(DEFAULTS[key]))
 
 
 def _sensitivities(asked: Asked, found: list[Row], base: Row | None) -> None:

@@ -4,16 +4,27 @@ import streamlit as st
 
 from dashboard import align, examples, shown, standing, state
 from dashboard.baseline import closed
-from dashboard.catalog import ESTIMATORS
 from dashboard.figures import style
 from dashboard.figures import timeline as timeline_figure
 from dashboard.plain import markdown
+from dashboard.report import timeline as report
 from dashboard.shown import Shown
 from dashboard.widgets import baseline, url
 from dashboard.widgets.experiment import DEFAULTS, current, sidebar
 from dashboard.widgets.simulation import simulation
-from dashboard.widgets.timeline_controls import Choice, choice, kept_view, pager, view
+from dashboard.widgets.take_along import take_along
+from dashboard.widgets.timeline_controls import (
+    Choice,
+    choice,
+    kept_view,
+    linked_box,
+    pager,
+    published,
+    selecting,
+    view,
+)
 from dashboard.widgets.timeline_window import selected, window_section
+from dashboard.window import Window
 from presets.errors import PresetError
 from presets.experiment import Experiment
 
@@ -23,7 +34,7 @@ FIRST, SECOND = "-timeline", "-timeline-second"
 
 
 def page() -> None:
-    experiment = sidebar(list(ESTIMATORS))
+    experiment = sidebar()
     if experiment is None:
         return
     st.markdown(f"#### {experiment.words()}")
@@ -89,11 +100,15 @@ def _figure(chosen: Choice, runs: list[Shown], remark: str) -> None:
     st.caption(remark)
     aligned_at = align.words(chosen.place, chosen.nth_cta, chosen.nth_tile)
     revision = f"{runs[0].experiment.words()}|{asked}|{aligned_at}"
-    drawn = kept_view(revision, [run.drawn() for run in runs], shown.view(runs, place))
+    stale = runs[0].stale
+    drawn = kept_view(revision, [run.drawn() for run in runs], shown.view(runs, place), stale)
+    mark = linked_box()
     chart = timeline_figure.figure([run.run() for run in runs], drawn, shown.title(runs), aligned_at, revision)
+    if mark is not None:
+        timeline_figure.mark(chart, mark)
     with st.container(height=chart.layout.height, border=False, gap=None):  # stays while a new figure is put in
         event = st.plotly_chart(
-            chart, key=FIGURE, config=style.TIME_TOOLBAR, on_select="rerun", selection_mode="box"
+            chart, key=FIGURE, config=style.TIME_TOOLBAR, on_select=selecting, selection_mode="box"
         )
     for reason in dict.fromkeys(standing.reason(run.experiment) for run in runs):
         if reason:
@@ -101,7 +116,8 @@ def _figure(chosen: Choice, runs: list[Shown], remark: str) -> None:
     for run in runs:
         if run.answer["left_out"]:
             st.caption(f"{run.name}: {run.answer['left_out']:,} later spans are not shown.")
-    window_section(runs, FIGURE, drawn, selected(event))
+    box = selected(event) or linked_box()
+    window_section(runs, FIGURE, drawn, box, lambda visible: _take_along(runs, visible, box, aligned_at))
 
 
 def _downloads(runs: list[Shown]) -> None:
@@ -109,9 +125,24 @@ def _downloads(runs: list[Shown]) -> None:
         for number, run in enumerate(runs):
             if len(runs) > 1:
                 st.caption(run.name)
-            for label, name, kind, content in shown.downloads(run):
-                st.download_button(label, content, name, kind, key=f"{number} {label}", on_click="ignore")
+            for table, files in shown.downloads(run).items():
+                st.caption(table)
+                with st.container(horizontal=True):
+                    for label, name, kind, content in files:
+                        st.download_button(label, content, name, kind, key=f"{number} {label}", on_click="ignore")
+
+
+def _take_along(runs: list[Shown], visible: Window, box: Window | None, aligned_at: str) -> None:
+    first, pinned = runs[0], baseline.pinned()
+    work, sm = first.experiment.workload, first.answer["sm"]
+    take_along(
+        "timeline",
+        f"timeline_{first.experiment.llm.name or 'bare'}_{first.experiment.gpu.name}_{work.seq_q}_sm{sm}",
+        report.subject(runs),
+        lambda link: report.make(runs, visible, box, aligned_at, pinned, link),
+        published(),
+    )
 
 
 page()
-url.publish(DEFAULTS)
+url.publish(DEFAULTS, published())

@@ -2,15 +2,16 @@
 
 import streamlit as st
 
-from dashboard import recipe
-from dashboard.catalog import ESTIMATORS
 from dashboard.figures import style
+from dashboard.figures.style import INK
 from dashboard.plain import markdown
+from dashboard.report import validation as report
 from dashboard.validation.catalog import OVERVIEW
 from dashboard.validation.view import Answer, NotStored, View
 from dashboard.widgets import url
 from dashboard.widgets.downloads import downloads
 from dashboard.widgets.experiment import DEFAULTS, unseen
+from dashboard.widgets.take_along import take_along
 from dashboard.widgets.validation import chosen, published
 from simfa import coverage
 
@@ -18,14 +19,22 @@ TABLE_PX, ROW_PX, HEAD_PX = 420, 30, 36
 
 
 def page() -> View:
-    url.initial(DEFAULTS, recipe.choices() | {"reference": list(ESTIMATORS)})
     with st.container(gap="small"):
         view = chosen()
         try:
-            _show(view, view.build("#FFFFFF" if st.context.theme.type == "dark" else "#000000"))
+            answer = view.build("#FFFFFF" if st.context.theme.type == "dark" else "#000000")
         except NotStored as reason:
             st.markdown(f"**{view.label}: {view.about}**")
             st.info(str(reason))
+            return view
+        _show(view, answer)
+    take_along(
+        "validation",
+        "validation",
+        report.subject(view),
+        lambda link: report.make([(view, view.build(INK))], link),
+        published(view),
+    )
     return view
 
 

@@ -6,7 +6,9 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import recipe
+from dashboard import align, baseline, recipe
+from dashboard.catalog import ESTIMATORS
+from dashboard.measured.comparison import QUANTITIES
 from dashboard.plain import brief
 from dashboard.recipe import BARE, OWN, Recipe
 from dashboard.widgets import url, whatif
@@ -18,6 +20,8 @@ from presets.specs import GpuSpec, KernelSpec, LlmSpec
 GRID_EXAMPLE = "seq=1024..131072*2\nl2.effective_bytes=12.5MiB,25MiB,50MiB"
 DEFAULTS: dict[str, url.Value] = recipe.DEFAULTS | {
     "reference": "simfa-python",
+    "reference_pinned": baseline.NAME,
+    "view": "Start",
     "peer": False,
     "launch": False,
     "baseline": "",
@@ -25,6 +29,10 @@ DEFAULTS: dict[str, url.Value] = recipe.DEFAULTS | {
     "by": "grid",
     "keys": "",
     "change": 10,
+    "sweep_tab": "Lines",
+    "heat_fixed": "",
+    "pareto_x": "latency_us",
+    "pareto_y": "dram_bytes",
     "estimator": "simfa-python",
     "metric": "dram_bytes",
     "difference": True,
@@ -33,6 +41,28 @@ DEFAULTS: dict[str, url.Value] = recipe.DEFAULTS | {
     "align": "start",
     "nth_cta": 1,
     "nth_tile": 1,
+    "timeline_view": "Start",
+    "window": "",
+    "box": "",
+    "measured_quantity": "latency_us",
+    "measured_models": "",
+    "measured_clock": True,
+    "measured_unknown_clock": False,
+    "measured_kernel": "",
+    "measured_workload": "",
+    "preset_labels": "",
+}
+VIEWS: dict[str, float | None] = {"Start": 0.0, "Middle": 0.5, "End": 1.0, "Whole run": None}
+TABS = ("Lines", "Heat map", "Pareto")
+_NAMED = {
+    "reference": list(ESTIMATORS),
+    "reference_pinned": [baseline.NAME, *ESTIMATORS],
+    "estimator": list(ESTIMATORS),
+    "view": list(VIEWS),
+    "timeline_view": list(VIEWS),
+    "align": list(align.PLACES),
+    "sweep_tab": list(TABS),
+    "measured_quantity": [quantity.key for quantity in QUANTITIES],
 }
 _LARGEST = recipe.LARGEST
 _KEPT: dict[str, Any] = {"persist_state": "session"}  # what is set outlives a visit to another page
@@ -40,10 +70,10 @@ _KERNEL = "How attention is cut into tiles and scheduled; by default as the GPU'
 _POWERS = [2**n for n in range(9, 18)]
 
 
-def sidebar(references: list[str]) -> Experiment | None:
+def sidebar() -> Experiment | None:
     """The experiment the controls describe; None after saying on the page what is wrong with it."""
-    choices = recipe.choices() | {"reference": references}
-    url.initial(DEFAULTS, choices)
+    opened()
+    choices = recipe.choices()
     try:
         with st.sidebar:
             asked = Recipe(
@@ -57,6 +87,12 @@ def sidebar(references: list[str]) -> Experiment | None:
     except PresetError as error:
         st.error(f"This experiment cannot be run. {brief(error)}")
         return None
+
+
+def opened() -> None:
+    """Read the URL that this session was opened with, once, before any page is drawn."""
+    if "initial" not in st.session_state:
+        url.initial(DEFAULTS, recipe.choices() | _NAMED)
 
 
 def current() -> Recipe:

@@ -1,15 +1,20 @@
 """Below the timeline: what happened in exactly the window that is selected or visible."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import streamlit as st
 
 from dashboard import shown
 from dashboard.shown import Shown
+from dashboard.widgets import url
+from dashboard.widgets.downloads import downloads
+from dashboard.widgets.experiment import DEFAULTS
 from dashboard.widgets.timeline_controls import (
     draw_there,
     moved,
+    published,
+    remember_box,
     remember_visible,
     start_again,
     was_moved,
@@ -35,10 +40,17 @@ def selected(event: Any) -> Window | None:
 
 
 @st.fragment
-def window_section(runs: Sequence[Shown], figure: str, first_view: Window, box: Window | None) -> None:
-    """Utilisation and stall shares; redraws itself when the figure is zoomed or panned."""
+def window_section(
+    runs: Sequence[Shown],
+    figure: str,
+    first_view: Window,
+    box: Window | None,
+    after: Callable[[Window], None],
+) -> None:
+    """Utilisation and stall shares; redraws itself, and calls `after`, when the figure is zoomed or panned."""
     visible = visible_window(figure, first_view, moved, was_reset)
     remember_visible(visible)
+    remember_box(box)
     start_again()
     if was_moved() and not shown.complete(runs, first_view, visible):
         draw_there(visible)
@@ -52,3 +64,8 @@ def window_section(runs: Sequence[Shown], figure: str, first_view: Window, box: 
                 st.caption(f"{run.name}{_IN_BRACKETS if run is subject else ''}")
             st.table(run.warpgroups(axis, base if run is subject else None))
     st.caption(_NOTE)
+    with st.container(horizontal=True):
+        downloads("timeline_utilization", shown.utilization_rows(runs, axis), "Utilisation")
+        downloads("timeline_stalls", shown.stall_rows(runs, axis), "Stalls")
+    after(visible)
+    url.publish(DEFAULTS, published())
