@@ -220,3 +220,9 @@ def test_the_visible_and_the_selected_window_of_a_timeline_travel():
 
 def test_a_first_view_is_in_no_link():
     assert "window" not in query(opened("timeline")) and "box" not in query(opened("timeline"))
+
+
+@pytest.mark.parametrize("tab", ["Heat map", "Pareto"])
+def test_the_open_tab_of_a_sweep_travels(tab):
+    app = opened("sweep", {"sweep_tab": tab})
+    assert app.session_state["sweep_tab"] == tab and query(app)["sweep_tab"] == tab
