@@ -5,10 +5,12 @@ import os
 import sys
 from pathlib import Path
 
-from dashboard import compare, export
+from dashboard import compare, export, settings
 from dashboard.catalog import ESTIMATORS
 from dashboard.measured import command as measured
+from dashboard.report import command as report
 from dashboard.sweep import command as sweep
+from dashboard.validation import command as validation
 from presets.arguments import Parser, add_experiment_options, exit_with, experiments
 from presets.errors import PresetError
 
@@ -25,10 +27,19 @@ def main(argv: list[str] | None = None) -> int:
     reader = commands.add_parser("measured", help="read Nsight Compute, Nsight Systems and nvprof exports")
     measured.add_arguments(reader)
     reader.set_defaults(run=measured.run)
+    validate = commands.add_parser("validate", help="the Validation page's table of errors, or one of its views")
+    validation.add_arguments(validate)
+    validate.set_defaults(run=validation.run)
+    report.add_arguments(commands.add_parser("report", help="a page's answer as one HTML file"))
     example = commands.add_parser(
         "example", help="simulate and store the worked example and the validation studies"
     )
+    example.add_argument(
+        "--all", action="store_true", help="also what takes minutes: the studies on request, the paper's launches"
+    )
     example.set_defaults(run=_example)
+    shown = commands.add_parser("settings", help="what SIMFA_ variables set, for a shared machine")
+    shown.set_defaults(run=_settings)
     try:
         args = parser.parse_args(argv)
         status: int = args.run(args)
@@ -54,15 +65,31 @@ def _compare(args: argparse.Namespace) -> int:
     return 0
 
 
-def _example(_args: argparse.Namespace) -> int:
+def _example(args: argparse.Namespace) -> int:
     from dashboard import examples
+    from dashboard.examples import long
 
     print(examples.write())
     print(examples.write_studies())
+    if args.all:
+        print(long.write())
     return 0
 
 
+def _settings(_args: argparse.Namespace) -> int:
+    _check_settings()
+    print(settings.described())
+    return 0
+
+
+def _check_settings() -> None:
+    problems = settings.problems()
+    if problems:
+        raise PresetError("\n".join(problems))
+
+
 def _start_app(_args: argparse.Namespace) -> int:
+    _check_settings()
     app = str(Path(__file__).with_name("app.py"))
     os.execv(sys.executable, [sys.executable, "-m", "streamlit", "run", app])
 

@@ -9,11 +9,25 @@ if str(ROOT) not in sys.path:  # streamlit puts only this file's folder on the p
 
 import streamlit as st  # noqa: E402
 
-from dashboard import state  # noqa: E402
-from dashboard.widgets import baseline  # noqa: E402
+from dashboard import settings, state  # noqa: E402
+from dashboard.widgets import baseline, experiment  # noqa: E402
 
+# Streamlit's captions and chart labels are lighter than AA allows (3.7:1 on white); `currentColor` is the theme's.
+LOOK = """
+.stMainBlockContainer { padding: 4rem 2.5rem 2rem; }
+.stMainBlockContainer h4 { font-size: 1.25rem; }
+[data-testid=stCaptionContainer] { color: inherit; opacity: 0.82; }
+.stButton kbd { color: inherit; opacity: 0.82; }
+.js-plotly-plot :is([class$=tick] text, [class*=title] text, .legendtext, .annotation-text, .bartext-outside) {
+  fill: currentColor !important; fill-opacity: 0.82;
+}
+"""
 st.set_page_config(page_title="Sim-FA", layout="wide", initial_sidebar_state="expanded")
-st.html("<style>.stMainBlockContainer { padding-top: 4.2rem; padding-bottom: 2rem; }</style>")
+st.html(f"<style>{LOOK}</style>")
+for problem in (problems := settings.problems()):
+    st.error(f"This server is not set up: {problem}")
+if problems:
+    st.stop()
 state.board()  # starts the worker processes while the first page is drawn
 # Not a folder called pages/: Streamlit would serve that one by itself, past this file.
 PAGES = [
@@ -24,7 +38,9 @@ PAGES = [
     st.Page("views/measured.py", title="Measured"),
     st.Page("views/validation.py", title="Validation"),
     st.Page("views/presets.py", title="Presets"),
+    st.Page("views/tour.py", title="Tour"),
 ]
+experiment.opened()
 page = st.navigation(PAGES, position="top")
 baseline.banner()
 page.run()

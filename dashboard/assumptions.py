@@ -9,6 +9,7 @@ from presets.loader import flatten
 from presets.quantity import unit_of
 from presets.specs import Spec
 
+_ABSENT = "absent"
 _UNITS = {
     "bytes": "B",
     "bytes_per_s": "B/s",
@@ -19,10 +20,25 @@ _UNITS = {
 }
 
 
-def table(experiment: Experiment) -> pd.DataFrame:
-    """Columns: preset, key, value, unit, label, source; GPU first, then kernel and model."""
-    specs: tuple[Spec, ...] = (experiment.gpu, experiment.kernel, experiment.llm)
-    return pd.DataFrame([row for spec in specs for row in _rows(spec)])
+def table(experiment: Experiment, pinned: Experiment | None = None) -> pd.DataFrame:
+    """Columns: preset, key, value, unit, label, source; GPU first, then kernel and model.
+
+    With a `pinned` experiment the column `Baseline` holds its value wherever that differs.
+    """
+    found = pd.DataFrame([row for spec in _specs(experiment) for row in _rows(spec)])
+    if pinned is None:
+        return found
+    then = {row["Key"]: row["Value"] for spec in _specs(pinned) for row in _rows(spec)}
+    known = dict(zip(found["Key"], found["Value"], strict=True))
+    changed = [then.get(key, _ABSENT) if then.get(key, _ABSENT) != value else "" for key, value in known.items()]
+    found.insert(list(found.columns).index("Value") + 1, "Baseline", changed)
+    missing = [row for spec in _specs(pinned) for row in _rows(spec) if row["Key"] not in known]
+    only = pd.DataFrame([row | {"Value": _ABSENT, "Baseline": row["Value"]} for row in missing])
+    return pd.concat([found, only], ignore_index=True)
+
+
+def _specs(experiment: Experiment) -> tuple[Spec, ...]:
+    return experiment.gpu, experiment.kernel, experiment.llm
 
 
 def _rows(spec: Spec) -> Iterator[dict[str, str]]:

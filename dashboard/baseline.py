@@ -37,6 +37,11 @@ def pin(recipe: Recipe, records: Sequence[Record]) -> Baseline:
     return Baseline(recipe, recipe.experiment(), known)
 
 
+def closed(experiment: Experiment) -> list[Record]:
+    """The record of every closed form."""
+    return [record_of(name, experiment) for name, entry in ESTIMATORS.items() if not entry.simulated]
+
+
 def from_query(text: str) -> Baseline | None:
     """The baseline that a URL names: closed forms computed, a simulation if it is kept; None if it is no run."""
     if not any(key in DEFAULTS for key, _ in parse_qsl(text)):
@@ -46,7 +51,7 @@ def from_query(text: str) -> Baseline | None:
         experiment = recipe.experiment()
     except PresetError:
         return None
-    records = {name: record_of(name, experiment) for name, entry in ESTIMATORS.items() if not entry.simulated}
+    records = {str(record["estimator"]): record for record in closed(experiment)}
     kept, _ = answers.look_up(answers.name_of(experiment, TIMELINE_SM))
     if kept is not None:
         records["sim-fa"] = kept["record"]

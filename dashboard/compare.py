@@ -66,23 +66,28 @@ _SAID = {
     "latency": "latency (no unit above 50 %)",
 }
 ABSENT = "–"
+_TITLES = {entry.name: entry.title for entry in ESTIMATORS.values()}
 
 
 def table(
-    answers: Sequence[Record], reference: str | None, bases: Mapping[str, Record | None] | None = None
+    answers: Sequence[Record],
+    reference: str | None,
+    bases: Mapping[str, Record | None] | None = None,
+    titles: Mapping[str, str] | None = None,
 ) -> pd.DataFrame:
     """The comparison people read: a row per quantity, a column per estimator, differences to `reference`.
 
-    `bases`, where given, names for each estimator the record that it is compared with in place of the reference.
+    `bases`, where given, names for each estimator the record that it is compared with in place of the reference;
+    `titles` what its column is called.
     """
     base = next((record for record in answers if record["estimator"] == reference), None)
     against = {record["estimator"]: base for record in answers} if bases is None else bases
     columns = {
-        ESTIMATORS[record["estimator"]].title: [_cell(row, record, against[record["estimator"]]) for row in ROWS]
+        (titles or _TITLES)[record["estimator"]]: [_cell(row, record, against[record["estimator"]]) for row in ROWS]
         for record in answers
     }
-    titles = [f"{title} ({unit})" if unit else title for title, _, unit, _ in ROWS]
-    return pd.DataFrame(columns, index=pd.Index(titles, name="Quantity"))
+    quantities = [f"{title} ({unit})" if unit else title for title, _, unit, _ in ROWS]
+    return pd.DataFrame(columns, index=pd.Index(quantities, name="Quantity"))
 
 
 def difference(value: float | None, base: float | None) -> str:

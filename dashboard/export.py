@@ -30,7 +30,10 @@ def to_csv(records: Sequence[dict[str, Any]]) -> str:
 
 
 def to_parquet(records: Sequence[dict[str, Any]]) -> bytes:
-    """Records as Parquet: columns as in CSV, typed; lists as one text; counts beyond 64 bits as decimals."""
+    """Records as Parquet: columns as in CSV, typed; lists as one text; counts beyond 64 bits as decimals.
+
+    A decimal holds 38 digits; a column with a longer number, which somebody may have typed, is text.
+    """
     flat = [dict(_flatten(record)) for record in records]
     columns = list(dict.fromkeys(key for record in flat for key in record))
     table = pa.table({key: _column([record.get(key) for record in flat]) for key in columns})
@@ -42,6 +45,8 @@ def to_parquet(records: Sequence[dict[str, Any]]) -> bytes:
 def _column(values: list[Any]) -> pa.Array:
     values = ["; ".join(map(str, value)) if isinstance(value, (list, tuple)) else value for value in values]
     kinds = {type(value) for value in values if value is not None}
+    if kinds == {int} and any(abs(value) >= 10**38 for value in values if value is not None):
+        return pa.array([None if value is None else str(value) for value in values])
     if kinds == {int} and any(abs(value) >= 2**63 for value in values if value is not None):
         return pa.array([None if value is None else Decimal(value) for value in values], pa.decimal128(38, 0))
     if kinds == {int, float}:

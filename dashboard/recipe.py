@@ -4,6 +4,7 @@ An `Experiment` has its presets resolved; a `Recipe` still knows which were name
 another GPU, length or preset value can be put in its place, and so that it fits into a URL.
 """
 
+import argparse
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cache
@@ -177,3 +178,36 @@ def typed(key: str, text: str) -> Value:
     if key == "dtype" and text not in DTYPES:
         raise PresetError(f"dtype: {unknown('dtype', text, DTYPES)}")
     return text
+
+
+def from_options(args: argparse.Namespace) -> Recipe:
+    """The recipe of one experiment that command-line options describe. Raises PresetError."""
+    for option, text in (("--seq", args.seq), ("--llm", args.llm)):
+        if text and "," in text:
+            raise PresetError(
+                f"{option}: {text} are several, one is meant here; a sweep varies them: --vary {option[2:]}={text}"
+            )
+    bare = args.heads_q is not None
+    if bare and (args.llm or args.head_dim is None):
+        raise PresetError("a bare shape is --heads-q N --heads-kv N --head-dim N, without --llm")
+    try:
+        length = int((args.seq or "4096").replace("_", ""))
+    except ValueError:
+        raise PresetError(f"--seq: '{args.seq}' is not a whole number of tokens") from None
+    settings = [*args.set, *([f"sm.clock_hz={args.clock_mhz!r}MHz"] if args.clock_mhz is not None else [])]
+    shape = {"heads_q": args.heads_q, "heads_kv": args.heads_kv or args.heads_q, "head_dim": args.head_dim}
+    return Recipe(
+        llm=BARE if bare else args.llm or "llama3-8b",
+        **(shape if bare else {}),
+        seq=length,
+        split=args.seq_kv is not None,
+        seq_kv=args.seq_kv or length,
+        batch=args.batch,
+        dtype=args.dtype,
+        causal=args.causal,
+        tp=args.tensor_parallel,
+        gpu=args.gpu,
+        kernel=args.kernel or OWN,
+        params=args.params,
+        set="\n".join(settings),
+    )

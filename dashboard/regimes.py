@@ -16,7 +16,6 @@ from analytical.launch_order import InFlight, Order
 from analytical.simfa_python import Problem
 from dashboard.measured import gallery
 from dashboard.traffic import first_unfit_tokens
-from presets.arguments import build
 from presets.experiment import Experiment
 
 SHORTEST, LONGEST = 512, 2**20
@@ -74,12 +73,6 @@ def at_length(experiment: Experiment, length: int) -> Experiment:
     return experiment.model_copy(update={"workload": work.model_copy(update={"seq_q": query, "seq_kv": length})})
 
 
-def changed(experiment: Experiment, settings: dict[str, str]) -> Experiment:
-    """The experiment with preset values overridden. Raises PresetError."""
-    work = experiment.workload.model_dump()
-    return build(experiment.llm, experiment.gpu, experiment.kernel, settings, **work)
-
-
 def flight(experiment: Experiment) -> InFlight:
     """Heads in flight of one experiment."""
     return launch_order.in_flight(Problem.of(experiment), Order.of(experiment))
@@ -134,8 +127,19 @@ def _extrapolated(record: dict[str, Any], quantity: str) -> str:
     return f", extrapolated from a sample of {record['sampled_fraction']:.2%}: ± {record['dram_error_pct']:.1f} %"
 
 
-def rows(shown: Regimes, measured: list[dict[str, Any]], simulated: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Everything on the chart as rows for a download: length, estimator, quantity, bytes, kind, source."""
+def rows(
+    shown: Regimes,
+    measured: list[dict[str, Any]],
+    simulated: list[dict[str, Any]],
+    base: Regimes | None = None,
+) -> list[dict[str, Any]]:
+    """Everything on the chart as rows for a download: length, estimator, quantity, bytes, kind, source.
+
+    With a `base`, the pinned run's curves follow, told apart by `run`.
+    """
+    if base is not None:
+        mine = [{"run": "this"} | row for row in rows(shown, measured, simulated)]
+        return mine + [{"run": "baseline"} | row for row in rows(base, [], [])]
     experiment = shown.experiment
     context = {
         "llm": experiment.llm.name or experiment.llm.title,

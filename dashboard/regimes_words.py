@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from analytical import genz, launch_order, simfa_python
-from dashboard.compare import digits
+from analytical import genz, launch_order, llm_viewer, simfa_python
+from dashboard.catalog import ESTIMATORS
+from dashboard.compare import difference, digits
 from dashboard.regimes import NEAR, Regimes, at_length, flight
 from presets.experiment import Experiment
+
+_EQ2 = (simfa_python.NAME, launch_order.NAME)
+_NO_L2 = (genz.NAME, llm_viewer.NAME)
 
 
 def mib(value: float) -> str:
@@ -101,6 +106,39 @@ def warnings(shown: Regimes) -> list[str]:
     return found
 
 
+def against(shown: Regimes, base: Regimes) -> list[str]:
+    """What the baseline's curves say against these: both boundaries with their shifts, and the widest gap."""
+    found = [
+        "Against the baseline, "
+        + _shift("the Eq. (4) boundary of one head", shown.boundary_tokens, base.boundary_tokens)
+    ]
+    live = shown.live_boundary_tokens, base.live_boundary_tokens
+    if live != (shown.boundary_tokens, base.boundary_tokens):
+        found[0] += "; " + _shift("that of all heads in flight", *live)
+    found[0] += "."
+    both = shown.points.merge(base.points, on="length", suffixes=("", " then"))
+    column = f"dram.{simfa_python.NAME}"
+    ratio = both[column] / both[f"{column} then"]
+    widest = int(ratio.where(ratio >= 1, 1 / ratio).idxmax())
+    row, factor = both.loc[widest], float(ratio.loc[widest])
+    if factor == 1:
+        return [*found, "DRAM traffic by SimFA-python is the baseline's at every length."]
+    return [
+        *found,
+        f"DRAM traffic by SimFA-python differs most at {int(row['length']):,} tokens: {gb(row[column])} where the "
+        f"baseline's curve has {gb(row[f'{column} then'])} ({difference(factor, 1)}).",
+    ]
+
+
+def _shift(what: str, now: int | None, then: int | None) -> str:
+    """A boundary now and then, in tokens; None stands for beyond the range."""
+    if now == then:
+        return f"{what} stays at {now:,} tokens" if now else f"{what} stays beyond 1M tokens"
+    said = [f"{tokens:,}" if tokens else "beyond 1M" for tokens in (then, now)]
+    change = f" ({now - then:+,} tokens, {difference(now, then)})" if now and then else ""
+    return f"{what} moves from {said[0]} to {said[1]} tokens{change}"
+
+
 def _off(length: int, boundary: int) -> str:
     if length == boundary:
         return "exactly at"
@@ -147,6 +185,13 @@ def points_said(measured: list[dict[str, Any]], simulated: list[dict[str, Any]])
     return " ".join(found)
 
 
+def changed(record: dict[str, Any], base: dict[str, Any] | None) -> str:
+    """How a record's DRAM traffic differs from the baseline's; empty without one."""
+    if base is None:
+        return ""
+    return f"{difference(record['dram_bytes'], base['dram_bytes']) or 'no difference'} to the baseline"
+
+
 def beside(record: dict[str, Any]) -> str:
     """What stands under a record's DRAM traffic: its regime and passes, or that there is none."""
     parts = [record["regime"] or "no cache"]
@@ -156,9 +201,19 @@ def beside(record: dict[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def l2_said(record: dict[str, Any]) -> str:
-    """A record's L2 traffic, or that the estimator counts none."""
-    return f"L2: {gb(record['l2_bytes'])}" if record["l2_bytes"] else "L2: not counted"
+def l2_said(record: dict[str, Any], base: dict[str, Any] | None = None) -> str:
+    """A record's L2 traffic, with its difference to a baseline's, or that the estimator counts none."""
+    if not record["l2_bytes"]:
+        return "L2: not counted"
+    change = difference(record["l2_bytes"], base["l2_bytes"]) if base is not None else ""
+    return f"L2: {gb(record['l2_bytes'])}" + (f" ({change})" if change else "")
+
+
+def l2_counts(names: Iterable[str]) -> str:
+    """Whose L2 traffic the right panel shows, and who counts none."""
+    said = {kind: [ESTIMATORS[n].title for n in names if n in kind] for kind in (_EQ2, _NO_L2)}
+    count = "count" if len(said[_NO_L2]) > 1 else "counts"
+    return f"L2 traffic is Eq. (2) for {' and '.join(said[_EQ2])}; {' and '.join(said[_NO_L2])} {count} none."
 
 
 def title(shown: Regimes) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from analytical import equations as eq
@@ -46,6 +46,11 @@ def dots(answers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
                     }
                 )
     return found
+
+
+def dots_of(pinned: Mapping[str, dict[str, Any]], answers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The dots of a pinned run, of those estimators that are shown."""
+    return dots([pinned[record["estimator"]] for record in answers if record["estimator"] in pinned])
 
 
 def title(answers: Sequence[dict[str, Any]], caps: dict[str, float]) -> str:

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import pandas as pd
 
-from dashboard import align, compare, spans
+from dashboard import align, compare, spans, standing
 from dashboard import window as windows
-from dashboard.figures import gantt, timeline
+from dashboard.figures import detail, gantt, timeline
 from dashboard.plain import label
 from dashboard.window import Use, Window
 from presets.experiment import Experiment
@@ -25,6 +26,7 @@ class Shown:
     name: str
     stale: bool = False
     origin_cycle: int = 0
+    pinned: bool = False  # the baseline: differences are the other run's to it
 
     @property
     def spans(self) -> pd.DataFrame:
@@ -65,10 +67,26 @@ class Shown:
         """What it did in a window of the figure's axis."""
         return windows.use(self.spans, self.answer["occupancy"], axis.moved(self.origin_cycle))
 
-    def warpgroups(self, axis: Window) -> pd.DataFrame:
-        """What its warpgroups did and waited for in a window of the axis, in per cent of it."""
+    def warpgroups(self, axis: Window, base: "Shown | None" = None) -> pd.DataFrame:
+        """What its warpgroups did and waited for in a window of the axis, in per cent of it.
+
+        With a `base`, its activities are listed too and each share has its difference in percentage points.
+        """
         table = windows.warpgroups(self.spans, axis.moved(self.origin_cycle))
-        return table.map(lambda share: f"{share:.1%}" if share else compare.ABSENT)
+        if base is None:
+            return table.map(lambda share: f"{share:.1%}" if share else compare.ABSENT)
+        then = windows.warpgroups(base.spans, axis.moved(base.origin_cycle))
+        rows = [*table.index.drop(windows.REST), *then.index.difference(table.index, sort=False), windows.REST]
+        table = table.reindex(rows, fill_value=0.0)
+        then = then.reindex(index=rows, columns=table.columns, fill_value=0.0)
+        pairs = {role: zip(table[role], then[role], strict=True) for role in table}
+        cells = {role: [_share(now, before) for now, before in found] for role, found in pairs.items()}
+        return pd.DataFrame(cells, index=table.index)
+
+
+def complete(runs: Sequence[Shown], drawn: Window, visible: Window) -> bool:
+    """Whether the figure drawn for one window has every span of another one."""
+    return all(len(run.spans) <= detail.FEW for run in runs) or detail.covers(drawn, visible)
 
 
 def view(runs: Sequence[Shown], place: float | None) -> Window:
@@ -84,17 +102,28 @@ def view(runs: Sequence[Shown], place: float | None) -> Window:
     return Window(low - first.origin_cycle, high - first.origin_cycle)
 
 
+def compared(runs: Sequence[Shown]) -> tuple[Shown, Shown]:
+    """Of two runs the one looked at and the one it is compared with: the baseline, or else the first."""
+    first, second = runs
+    return (first, second) if second.pinned else (second, first)
+
+
 def title(runs: Sequence[Shown]) -> str:
     """What is seen: how the SM spent the run, or how the second run's time differs from the first's."""
     first = runs[0]
-    record, sm = first.answer["record"], first.answer["sm"]
+    record, sm, mark = first.answer["record"], first.answer["sm"], standing.mark(first.experiment)
     if len(runs) > 1:
-        times = [run.answer["record"]["latency_us"] for run in runs]
-        change = compare.difference(times[1], times[0]) or "no difference"
-        return f"{label(runs[1].name)}: {_us(times[1])} against {_us(times[0])} ({change}), SM {sm} of each"
+        subject, base = compared(runs)
+        now, then = (
+            f"{_us(run.answer['record']['latency_us'])}{standing.mark(run.experiment)}" for run in (subject, base)
+        )
+        change = compare.difference(*(run.answer["record"]["latency_us"] for run in (subject, base)))
+        other = "the baseline's " if base.pinned else ""
+        how = f"{now} against {other}{then} ({change or 'no difference'})"
+        return f"{label(subject.name)}: {how}, SM {sm} of each"
     whole = first.use(Window(0, record["cycles"]))
     return (
-        f"SM {sm}: tensor core busy {whole.tensor_core:.0%} of {_us(record['latency_us'])}, "
+        f"SM {sm}: tensor core busy {whole.tensor_core:.0%} of {_us(record['latency_us'])}{mark}, "
         f"{compare.digits(whole.tma_lines)} of {first.inflight_lines} TMA lines in flight"
     )
 
@@ -111,32 +140,99 @@ def window_words(axis: Window, runs: Sequence[Shown], selected: bool) -> str:
 
 def utilization(runs: Sequence[Shown], axis: Window) -> pd.DataFrame:
     """How the units of each run (index) were used in a window: shares of its time, mean levels of queues."""
-    rows = []
+    rows = {label(run.name): _used(run.use(axis), run.inflight_lines) for run in runs}
+    if len(runs) > 1:
+        subject, base = (run.use(axis) for run in compared(runs))
+        rows["Difference"] = _use_change(subject, base)
+    return pd.DataFrame(rows.values(), index=pd.Index(list(rows), name="Window"))
+
+
+def _used(use: Use, inflight_lines: int) -> dict[str, str]:
+    return {
+        "Tensor core busy": f"{use.tensor_core:.1%}",
+        "MUFU asked for": f"{use.mufu:.1%}",
+        "Consumers waiting": f"{use.consumers_waiting:.1%}",
+        "Producer waiting": f"{use.producer_waiting:.1%}",
+        "TMA lines in flight": f"{use.tma_lines:.1f} of {inflight_lines}",
+        "L2 backlog": f"{use.l2_backlog_cycles:.1f} cycles",
+        "DRAM backlog": f"{use.dram_backlog_cycles:.1f} cycles",
+    }
+
+
+def _use_change(now: Use, then: Use) -> dict[str, str]:
+    """Differences with sign: shares in percentage points, levels in lines and cycles."""
+    return {
+        "Tensor core busy": _points(now.tensor_core - then.tensor_core),
+        "MUFU asked for": _points(now.mufu - then.mufu),
+        "Consumers waiting": _points(now.consumers_waiting - then.consumers_waiting),
+        "Producer waiting": _points(now.producer_waiting - then.producer_waiting),
+        "TMA lines in flight": f"{now.tma_lines - then.tma_lines:+.1f}",
+        "L2 backlog": f"{now.l2_backlog_cycles - then.l2_backlog_cycles:+.1f} cycles",
+        "DRAM backlog": f"{now.dram_backlog_cycles - then.dram_backlog_cycles:+.1f} cycles",
+    }
+
+
+def _points(share: float) -> str:
+    return f"{100 * share:+.1f} points"
+
+
+def _share(now: float, then: float) -> str:
+    """A share with its difference in percentage points; nothing where neither run has any."""
+    return f"{now:.1%} ({100 * (now - then):+.1f})" if now or then else compare.ABSENT
+
+
+def utilization_rows(runs: Sequence[Shown], axis: Window) -> list[dict[str, Any]]:
+    """`utilization` in full precision: shares of the window from 0 to 1, queue levels as means."""
+    return [
+        {"run": run.name, "sm": run.answer["sm"], **_moved(run, axis)._asdict(), **run.use(axis)._asdict()}
+        for run in runs
+    ]
+
+
+def stall_rows(runs: Sequence[Shown], axis: Window) -> list[dict[str, Any]]:
+    """What each warpgroup did and waited for, a row per run, warpgroup and activity: its share of the window."""
+    found = []
     for run in runs:
-        use = run.use(axis)
-        rows.append(
-            {
-                "Tensor core busy": f"{use.tensor_core:.1%}",
-                "MUFU asked for": f"{use.mufu:.1%}",
-                "Consumers waiting": f"{use.consumers_waiting:.1%}",
-                "Producer waiting": f"{use.producer_waiting:.1%}",
-                "TMA lines in flight": f"{use.tma_lines:.1f} of {run.inflight_lines}",
-                "L2 backlog": f"{use.l2_backlog_cycles:.1f} cycles",
-                "DRAM backlog": f"{use.dram_backlog_cycles:.1f} cycles",
-            }
-        )
-    return pd.DataFrame(rows, index=pd.Index([label(run.name) for run in runs], name="Window"))
+        moved = _moved(run, axis)
+        table = windows.warpgroups(run.spans, moved)
+        head = {"run": run.name, "sm": run.answer["sm"], **moved._asdict()}
+        found += [
+            head | {"warpgroup": str(group), "activity": str(activity), "share": float(table.loc[activity, group])}
+            for group in table.columns
+            for activity in table.index
+        ]
+    return found
 
 
-def downloads(run: Shown) -> list[tuple[str, str, str, Any]]:
-    """Label, file name, type and a callable for the content of each file of a run."""
+def _moved(run: Shown, axis: Window) -> Window:
+    """A window of the figure's axis in cycles of the run."""
+    return axis.moved(run.origin_cycle)
+
+
+Files = list[tuple[str, str, str, Any]]
+
+
+def downloads(run: Shown) -> dict[str, Files]:
+    """By table, label, file name, type and a callable for the content of each file of a run."""
     work, sm = run.experiment.workload, run.answer["sm"]
     stem = f"{run.experiment.llm.name or 'bare'}_{run.experiment.gpu.name}_{work.seq_q}_sm{sm}"
+    trace = lambda: spans.chrome_trace(run.answer, run.clock_hz)  # noqa: E731
+    return {
+        "Trace, opens in Perfetto": [("Chrome trace", f"{stem}.json", "application/json", trace)],
+        "Spans": _files("Spans", f"{stem}_spans", run.spans),
+        "Queues": _files("Queues", f"{stem}_queues", run.answer["occupancy"]),
+        "CTAs of the GPU": _files("CTAs", f"{stem}_ctas", run.answer["ctas"]),
+    }
+
+
+def _files(what: str, stem: str, table: pd.DataFrame) -> Files:
     return [
-        ("Chrome trace", f"{stem}.json", "application/json", lambda: spans.chrome_trace(run.answer, run.clock_hz)),
-        ("Spans, CSV", f"{stem}_spans.csv", "text/csv", lambda: spans.csv(run.spans)),
-        ("Queues, CSV", f"{stem}_queues.csv", "text/csv", lambda: spans.csv(run.answer["occupancy"])),
-        ("CTAs of the GPU, CSV", f"{stem}_ctas.csv", "text/csv", lambda: spans.csv(run.answer["ctas"])),
+        (f"{what}, {form}", f"{stem}.{form.lower()}", mime, partial(write, table))
+        for form, mime, write in (
+            ("CSV", "text/csv", spans.csv),
+            ("JSON", "application/json", spans.json_rows),
+            ("Parquet", "application/vnd.apache.parquet", spans.parquet),
+        )
     ]
 
 

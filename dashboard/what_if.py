@@ -1,12 +1,20 @@
-"""A second run to lay beside an experiment: the same with some preset values changed."""
+"""An experiment with some preset values changed: in place of it, or as a second run to lay beside it."""
 
 import re
+from collections.abc import Mapping
 
 from presets import arguments
 from presets.errors import PresetError
 from presets.experiment import Experiment, make_experiment
 
 EXAMPLE = "tma.inflight_lines=128"
+
+
+def applied(experiment: Experiment, settings: Mapping[str, str]) -> Experiment:
+    """The experiment, with its parameter set, after these changes of preset values. Raises PresetError."""
+    parts = {"llm": experiment.llm, "gpu": experiment.gpu, "kernel": experiment.kernel}
+    changed_parts = arguments.apply_settings(parts, settings)
+    return make_experiment(**changed_parts, workload=experiment.workload, parameter_set=experiment.params)  # type: ignore[arg-type]
 
 
 def changed(experiment: Experiment, text: str) -> Experiment | None:
@@ -17,9 +25,7 @@ def changed(experiment: Experiment, text: str) -> Experiment | None:
     pairs = [pair for pair in re.split(r"[\s,;]+", text) if pair]
     if not pairs:
         return None
-    settings = arguments.parse_settings(pairs)
-    parts = {"llm": experiment.llm, "gpu": experiment.gpu, "kernel": experiment.kernel}
-    given = make_experiment(**arguments.apply_settings(parts, settings), workload=experiment.workload)  # type: ignore[arg-type]
+    given = applied(experiment, arguments.parse_settings(pairs))
     if given == experiment:
         raise PresetError(f"{'; '.join(pairs)}: the second run would be the first; change a value")
     return given

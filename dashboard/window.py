@@ -4,6 +4,7 @@ Spans are clipped to the window; shares are of the window's length. A queue's me
 likewise.
 """
 
+import re
 from typing import NamedTuple
 
 import pandas as pd
@@ -23,6 +24,17 @@ class Window(NamedTuple):
     def cycles(self) -> float:
         """Its length."""
         return self.end_cycle - self.start_cycle
+
+    def text(self) -> str:
+        """As it stands in a URL: whole cycles."""
+        return f"{self.start_cycle:.0f}..{self.end_cycle:.0f}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Window | None":
+        """The window of a URL; None where it is none."""
+        found = re.fullmatch(r"(-?[0-9]{1,12})\.\.(-?[0-9]{1,12})", text)
+        window = cls(*map(float, found.groups())) if found else None
+        return window if window is not None and window.start_cycle < window.end_cycle else None
 
     def paged(self, pages: int) -> "Window":
         """The window `pages` further on (back, if negative), a fifth of it still in view."""

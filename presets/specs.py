@@ -7,15 +7,24 @@ Every name ends in its unit; a count has none. Where each value comes from is ke
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from presets.quantity import Provenance
 
 Count = Annotated[int, Field(gt=0, le=2**31 - 1)]
 Whole = Annotated[int, Field(ge=0, le=2**40)]
 Bytes = Annotated[int, Field(gt=0, le=2**50)]
-Positive = Annotated[float, Field(gt=0)]
-NonNegative = Annotated[float, Field(ge=0)]
+SMALLEST, LARGEST = 1e-15, 1e18  # beyond these the models' products leave the range of floating point
+
+
+def _computable(value: float) -> float:
+    if value and not SMALLEST <= value <= LARGEST:
+        raise ValueError(f"input should be from {SMALLEST:g} to {LARGEST:g}")
+    return value
+
+
+Positive = Annotated[float, Field(gt=0), AfterValidator(_computable)]
+NonNegative = Annotated[float, Field(ge=0), AfterValidator(_computable)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Instruction = Literal["wgmma", "mma.sync"]
 
@@ -209,6 +218,9 @@ class LaunchSpec(Section):
     overhead_s: NonNegative | None = Field(
         default=None, description="of a kernel's time, outside the simulated cycles; absent: none"
     )
+    l2_state: Literal["cold", "warm"] | None = Field(
+        default=None, description="warm: the L2 holds what an equal launch before left in it; absent: cold"
+    )
 
 
 class Spec(Section):
@@ -313,7 +325,10 @@ class PipelineSpec(Section):
     kv_order: Literal["last_to_first", "first_to_last"]
     schedule: Literal["one_tile", "static", "dynamic"] | None = Field(
         default=None,
-        description="one_tile: a CTA per tile; persistent CTAs: static in grid order, dynamic heaviest first",
+        description="one_tile: a CTA per tile; persistent CTAs: static in grid order, or dynamic in tile_order",
+    )
+    tile_order: Literal["heaviest_first", "grid"] | None = Field(
+        default=None, description="order in which a dynamic schedule hands out tiles; absent: heaviest_first"
     )
     tile_overhead_cycles: Whole | None = Field(
         default=None, description="of a consumer and tile, beyond what is modelled; for persistent CTAs"
@@ -330,6 +345,23 @@ class PipelineSpec(Section):
     )
     kv_traversal: Literal["cyclic", "sawtooth"] | None = Field(
         default=None, description="K/V passes in one direction, or every other one backwards; absent: cyclic"
+    )
+    pack_gqa_below: NonNegative | None = Field(
+        default=None,
+        description="persistent CTAs take a KV head's query heads into one tile where a head alone would fill less "
+        "than this share of what packing fills; absent: never",
+    )
+    rescale_before_pv: bool | None = Field(
+        default=None, description="O is rescaled before P V is issued, not after; absent: beyond head dimension 128"
+    )
+    intra_warpgroup_overlap: bool | None = Field(
+        default=None, description="the next Q K^T and the last P V of a warpgroup run beside softmax; absent: true"
+    )
+    prologue_overlap: bool | None = Field(
+        default=None, description="a persistent CTA loads its next tile during the last epilogue; absent: true"
+    )
+    softmax: Literal["phases", "bubbles"] | None = Field(
+        default=None, description="persistent CTAs': phases on shared pipes, or the paper's bubble; absent: phases"
     )
     multicast: bool | None = Field(
         default=None, description="each CTA of a cluster loads its share of K/V tiles for all; absent: false"

@@ -11,6 +11,7 @@ from pathlib import Path
 from presets.errors import NotModelled
 from presets.experiment import Experiment
 from presets.specs import CoalescerSpec, GpuSpec, L2TimingSpec, TmaSpec
+from simfa import tiles
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,16 @@ def check_sample(experiment: Experiment) -> None:
         raise NotModelled(
             "no sample of pipeline.kv_traversal=sawtooth: waves that are left out would turn the others round; "
             "simulate the whole launch (without --sample), or set pipeline.kv_traversal=cyclic"
+        )
+    if tiles.packed_heads(experiment) > 1:
+        raise NotModelled(
+            "no sample of packed query heads (pipeline.pack_gqa_below): simulate the whole launch (without "
+            "--sample)"
+        )
+    if experiment.gpu.launch.l2_state == "warm":
+        raise NotModelled(
+            "no sample of a warm L2 (launch.l2_state=warm), which holds what the whole launch left: simulate the "
+            "whole launch (without --sample)"
         )
 
 
@@ -125,12 +136,7 @@ def standing(experiment: Experiment) -> str:
             "(python -m simfa validate --study fa3-all)"
         )
     kernels = "sixteen H100 kernels: FlashAttention-3, FP16, D64 and D128, 512 to 8,192 tokens, no GQA"
-    changed = [
-        key
-        for spec in (experiment.gpu, experiment.kernel)
-        for key, origin in spec.provenance.items()
-        if origin.label == "override" and key != "sm.clock_hz"
-    ]
+    changed = _changed(experiment)
     if changed:
         return f"calibrated parameter set with changed values ({', '.join(changed)}): held against nothing"
     if _held_against_kernels(experiment):
@@ -138,11 +144,32 @@ def standing(experiment: Experiment) -> str:
     return f"calibrated parameter set, outside the {kernels} it was held against (--study fa3-all)"
 
 
+def validated(experiment: Experiment) -> bool:
+    """Whether simulated latencies of experiments like this one were held against measured kernels.
+
+    Only the calibrated set was, unchanged but for the clock, on the kernels that `standing` names.
+    """
+    wgmma = experiment.kernel.instruction == experiment.gpu.tensor.instruction == "wgmma"
+    calibrated = experiment.params == "calibrated" and not _changed(experiment)
+    return wgmma and calibrated and _held_against_kernels(experiment)
+
+
+def _changed(experiment: Experiment) -> list[str]:
+    """Preset values other than the clock that were changed in this experiment."""
+    return [
+        key
+        for spec in (experiment.gpu, experiment.kernel)
+        for key, origin in spec.provenance.items()
+        if origin.label == "override" and key != "sm.clock_hz"
+    ]
+
+
 def _held_against_kernels(experiment: Experiment) -> bool:
     work, llm = experiment.workload, experiment.llm
     return (
         experiment.gpu.name == "h100-sxm"
         and experiment.kernel.pipeline.schedule in ("static", "dynamic")
+        and experiment.kernel.name.startswith("fa3-fp16")
         and llm.head_dim in (64, 128)
         and llm.heads_q == llm.heads_kv
         and work.dtype == "fp16"

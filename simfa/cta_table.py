@@ -33,9 +33,11 @@ def columns(machine: Machine, names: list[str], places: Columns | None = None) -
 def places(experiment: Experiment) -> Columns:
     """What each CTA of the built-in kernel, or each tile of its persistent CTAs, computes.
 
-    Batch, query head, KV head, query tile, and K/V tiles it reads.
+    Batch, query head (the first, where the kernel packs those of a KV head), KV head, query tile, and K/V tiles it
+    reads.
     """
     batch, head, tile = tiles.launch_order(experiment)
+    head = head * tiles.packed_heads(experiment)
     return {
         "batch": batch.astype(np.int32),
         "head_q": head.astype(np.int32),

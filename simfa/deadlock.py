@@ -44,8 +44,28 @@ def _line(machine: Machine, thread: int) -> str:
     kind = "tile" if _is_persistent(machine) else "CTA"
     who = f"{kind} {_tile(machine, slot, role)}, thread {role} (SM {sm})"
     what = f" {record['operand']}" if instruction["opcode"] in (op.BAR_WAIT, op.MB_WAIT, op.ACQUIRE_STAGE) else ""
-    since = f"waits since cycle {int(record['stalled_at']):,} at its instruction {number}, {name}{what}"
+    place = f"{number}{_turn(machine, thread, slot, role)}"
+    since = f"waits since cycle {int(record['stalled_at']):,} at its instruction {place}, {name}{what}"
     return f"{who} {since}: {_reason(machine, thread, slot)}"
+
+
+def _turn(machine: Machine, thread: int, slot: int, role: int) -> str:
+    """Where a thread stands in the loops around its instruction, the outermost first; empty outside of loops."""
+    first, pc = int(_span(machine, slot, role)[0]), int(machine.state.threads[thread]["pc"])
+    begun: list[Any] = []
+    for row in machine.code[first:pc]:
+        if row["opcode"] == op.LOOP:
+            begun.append(row)
+        elif row["opcode"] == op.END_LOOP:
+            begun.pop()
+    turns = machine.grid.ctas[_tile(machine, slot, role)]
+    found = []
+    for row in begun:
+        number, count = int(row["bid"]), int(row["count"])
+        count = count or int(turns["turns" if number == 0 else "turns_1"])
+        turn = count - int(machine.state.walk[thread, threads.TURNS + number]) + 1
+        found.append(f"turn {turn} of {count} of LOOP {number}")
+    return f" ({', '.join(found)})" if found else ""
 
 
 def _reason(machine: Machine, thread: int, slot: int) -> str:

@@ -14,6 +14,7 @@ from simfa.engine import threads
 Kind = Literal["whole", "choice", "place", "map", "coordinates", "numbers", "word"]
 INT32 = 2**31 - 1
 ADDRESS = 2**48 - 1
+TURNS_MAX = 2**20  # of a loop
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ INSTRUCTIONS = (
     InstructionSpec("BAR_WAIT", op.BAR_WAIT, (_BID, _ARRIVALS), "bar.sync (asymmetric)"),
     InstructionSpec("BUBBLES", op.BUBBLES, (OperandSpec("cycles"),), "CUDA-core work"),
     InstructionSpec("PHASE", op.PHASE, _PHASE, "CUDA-core work on pipes that warpgroups share"),
-    InstructionSpec("LOOP", op.LOOP, (_LOOP, OperandSpec("count", low=1, high=2**20)), "a loop of the kernel"),
+    InstructionSpec("LOOP", op.LOOP, (_LOOP, OperandSpec("count", high=TURNS_MAX)), "a loop of the kernel"),
     InstructionSpec("END_LOOP", op.END_LOOP, (_LOOP,), "its end"),
 )
 BY_NAME = {spec.name: spec for spec in INSTRUCTIONS}
@@ -113,10 +114,11 @@ NAME_OF = {spec.opcode: spec.name for spec in INSTRUCTIONS if spec.opcode != op.
 RING = ("stages", "counter", "advance")
 # May follow as key=value: a measured time in place of the model's; the CTAs of the cluster that a load reaches; a
 # stage that a counter of the thread picks from a ring of `stages` beginning at sid, what the instruction adds to
-# the counter, and rows that a box moves per count.
+# the counter, and rows that a box (bytes that a bulk copy) moves per count.
 EXTRAS = {
     "WGMMA": ("cycles",),
     "TMA_TENSOR": ("multicast", *RING, "step"),
+    "TMA_BULK": (*RING, "step"),
     "MB_WAIT": RING,
     "ACQUIRE_STAGE": RING,
     "RELEASE_STAGE": RING,

@@ -1,6 +1,6 @@
 """From an Experiment to a machine ready to run: tensors, grid, programs, and the state of every component."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,14 +13,14 @@ from simfa import hierarchy, tiles
 from simfa.coverage import Hardware, check
 from simfa.engine import dispatch, events, machine, opcodes, probe, threads, tma
 from simfa.isa import Program, WgmmaTiming
-from simfa.memory import coalescer, hashing, l2, path, remote_copy
+from simfa.memory import coalescer, hashing, l2, path, remote_copy, sets
 from simfa.memory.bounded.state import Bounded, event_capacity
 from simfa.memory.dram import TICKS
 from simfa.trace import cutile, fa3, fa3_official, tensor_map
 from simfa.trace.assemble import Code, assemble, with_costs
 from simfa.trace.bubbles import softmax_cycles
 from simfa.trace.fillings import Member
-from simfa.trace.phases import Softmax
+from simfa.trace.phases import Bubbles, Softmax
 from simfa.trace.tensor_map import TensorMap
 
 TENSOR_ALIGNMENT_BYTES = 2 * 2**20  # allocations start on a page
@@ -70,23 +70,42 @@ def machine_for(
     """A machine at cycle 0 for the CTAs of a plan: all of the launch, or those that a sample keeps."""
     kernel = persistent(experiment, plan) if tiles.is_persistent(experiment.kernel) else one_tile(experiment, plan)
     alike = cluster_ctas(experiment) if multicasts(experiment) else 1  # CTAs of a cluster run the same programs
-    members = [Member(0, [roles] * alike) for roles in kernel.programs]
+    recurring = tiles.is_persistent(experiment.kernel)
+    members = [Member(0, [roles] * alike, recurring) for roles in kernel.programs]
     code = assemble(kernel.programs, maps, wgmma_timing(experiment.gpu), members)
-    if tiles.is_persistent(experiment.kernel):  # a CTA comes to all programs: stages are those of the fullest
-        code.releasers[:], code.sources[:] = code.releasers.max(axis=0), code.sources.max(axis=0)
+    share_stages(code, members)
     ctas_per_sm = experiment.kernel.pipeline.occupancy_ctas
     return machine_of(experiment.gpu, hardware, code, maps, kernel.grid, ctas_per_sm, seed, timeline_sm)
+
+
+def share_stages(code: Code, members: Sequence[Member]) -> None:
+    """A persistent CTA comes to all programs of its rank: its stages are those of the fullest."""
+    for rank in {member.rank for member in members if member.recurring}:
+        own = [number for number, member in enumerate(members) if member.rank == rank]
+        for table in (code.releasers, code.sources):
+            table[own] = table[own].max(axis=0)
+
+
+def leave_cache(before: machine.Machine, after: machine.Machine) -> None:
+    """What a finished launch left in the L2, dirty lines included, for one that has not begun."""
+    left, taken = before.memory.cache, after.memory.cache
+    taken.tags[:] = left.tags
+    taken.bits[:] = left.bits & (sets.DIRTY | sets.COPY)  # every fill has arrived
 
 
 def one_tile(experiment: Experiment, plan: tiles.Plan) -> KernelLaunch:
     """A CTA per tile in grid order, with a program per number and direction of K/V tiles (paper, section 5)."""
     roles = fa3.roles if experiment.kernel.instruction == "wgmma" else cutile.roles
-    kinds = 2 * plan.steps + plan.backward
-    found, chosen = np.unique(kinds, return_inverse=True)
+    found, chosen = np.unique(kinds_of(plan), return_inverse=True)
     programs = [roles(shape_of(experiment), int(kind) // 2, bool(kind % 2)) for kind in found]
-    ctas = np.zeros(len(kinds), dispatch.CTA)
+    ctas = np.zeros(len(chosen), dispatch.CTA)
     ctas["program"] = chosen
     return KernelLaunch(programs, GridArrays(cluster_ctas(experiment), ctas, origins(experiment, plan.order)))
+
+
+def kinds_of(plan: tiles.Plan) -> np.ndarray:
+    """What tells programs of a grid apart: twice the K/V tiles of each CTA, one more on a sawtooth's way back."""
+    return np.asarray(2 * plan.steps + plan.backward)
 
 
 def persistent(experiment: Experiment, plan: tiles.Plan) -> KernelLaunch:
@@ -116,9 +135,17 @@ def official_kernel(experiment: Experiment) -> fa3_official.Kernel:
         )
     rows = kernel.tile.query_rows // kernel.pipeline.consumer_warpgroups
     phases = Softmax(spec, rows, kernel.tile.kv_rows, experiment.llm.head_dim, experiment.precision_bytes)
-    pipeline = kernel.pipeline
+    pipeline, shape = kernel.pipeline, shape_of(experiment)
+    bubbles = Bubbles(shape.softmax_cycles, phases.output_cycles)
+    early = pipeline.rescale_before_pv
     return fa3_official.Kernel(
-        shape_of(experiment), phases, pipeline.tile_overhead_cycles or 0, bool(pipeline.p_in_shared)
+        shape,
+        bubbles if pipeline.softmax == "bubbles" else phases,
+        pipeline.tile_overhead_cycles or 0,
+        bool(pipeline.p_in_shared),
+        experiment.llm.head_dim > 128 if early is None else early,
+        pipeline.intra_warpgroup_overlap is not False,
+        pipeline.prologue_overlap is not False,
     )
 
 
@@ -214,7 +241,8 @@ def shape_of(experiment: Experiment) -> fa3.Shape:
     consumer_rows = kernel.tile.query_rows // kernel.pipeline.consumer_warpgroups
     bubble = softmax_cycles(experiment.gpu.alu, consumer_rows, kernel.tile.kv_rows, head_dim)
     everyone = 2 ** cluster_ctas(experiment) - 1 if multicasts(experiment) else 0
-    return fa3.Shape(kernel, head_dim, experiment.workload.dtype, bubble.total, everyone)
+    packed = tiles.packed_heads(experiment)
+    return fa3.Shape(kernel, head_dim, experiment.workload.dtype, bubble.total, everyone, packed)
 
 
 def cluster_ctas(experiment: Experiment) -> int:
@@ -230,11 +258,11 @@ def multicasts(experiment: Experiment) -> bool:
 def origins(experiment: Experiment, order: tiles.Order) -> np.ndarray:
     """Where each tile (batch, query head, query tile) lies in Q, K, V and O, shape (tiles, 4, RANKS)."""
     batch, head, index = order
-    tile = experiment.kernel.tile
-    found = np.zeros((len(index), 4, opcodes.RANKS), np.int32)
-    found[:, :, 1] = head[:, None]
+    tile, packed = experiment.kernel.tile, tiles.packed_heads(experiment)
+    found = np.zeros((len(index), 4, opcodes.RANKS), np.int64)
+    found[:, :, 1] = head[:, None] * packed
     found[:, [fa3.MAP_K, fa3.MAP_V], 1] //= experiment.heads_q // experiment.heads_kv
-    found[:, [fa3.MAP_Q, fa3.MAP_O], 2] = index[:, None] * tile.query_rows
+    found[:, [fa3.MAP_Q, fa3.MAP_O], 2] = index[:, None] * (tile.query_rows // packed)
     found[:, :, 3] = batch[:, None]
     if multicasts(experiment):
         size = cluster_ctas(experiment)
@@ -263,19 +291,21 @@ def tensor_maps(experiment: Experiment) -> tuple[TensorMap, ...]:
     head_dim, element = experiment.llm.head_dim, experiment.precision_bytes
     start = tensor_bases(experiment)
 
-    def make(tensor: int, heads: int, rows: int, box_rows: int) -> TensorMap:
+    def make(tensor: int, heads: int, rows: int, box_rows: int, packed: int = 1) -> TensorMap:
         row = head_dim * element
         dims = (head_dim, heads, rows, work.batch)
         strides = (row, heads * row, rows * heads * row)
-        return TensorMap(fa3.MAP_NAMES[tensor], dims, strides, (head_dim, 1, box_rows, 1), element, start[tensor])
+        box = (head_dim, packed, box_rows // packed, 1)
+        return TensorMap(fa3.MAP_NAMES[tensor], dims, strides, box, element, start[tensor])
 
-    tile = kernel.tile
+    tile, packed = kernel.tile, tiles.packed_heads(experiment)
+    consumer_rows = tile.query_rows // kernel.pipeline.consumer_warpgroups
     shares = cluster_ctas(experiment) if multicasts(experiment) else 1
     return (
-        make(fa3.MAP_Q, experiment.heads_q, work.seq_q, tile.query_rows),
+        make(fa3.MAP_Q, experiment.heads_q, work.seq_q, tile.query_rows, packed),
         make(fa3.MAP_K, experiment.heads_kv, work.seq_kv, tile.kv_rows // shares),
         make(fa3.MAP_V, experiment.heads_kv, work.seq_kv, tile.kv_rows // shares),
-        make(fa3.MAP_O, experiment.heads_q, work.seq_q, tile.query_rows // kernel.pipeline.consumer_warpgroups),
+        make(fa3.MAP_O, experiment.heads_q, work.seq_q, consumer_rows, packed),
     )
 
 

@@ -66,7 +66,7 @@ def run(
     progress: Callable[[float], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> Simulation:
-    """Simulate one layer's attention forward pass on the whole GPU, from a cold L2.
+    """Simulate one layer's attention forward pass on the whole GPU, from a cold L2 or behind an equal launch.
 
     `seed` deals SM pairs out to L2 partitions; equal seeds give identical runs. `progress` gets the share of
     CTAs retired, several times a second; when `should_stop` answers True the run raises Cancelled. Raises
@@ -82,6 +82,10 @@ def run(
         if result is not None:
             return Simulation(result, NOTHING_SEEN, timeline_sm)
     machine = launch.build(experiment, seed, -1 if timeline_sm is None else timeline_sm)
+    if experiment.gpu.launch.l2_state == "warm":
+        before = launch.build(experiment, seed, -1)
+        run_machine(before, None, should_stop, None)
+        launch.leave_cache(before, machine)
     meters = _gauges(timeline_sm)
     wall_s = run_machine(machine, progress, should_stop, meters)
     names = stats.role_names(machine.state.stall_cycles.shape[0])

@@ -1,5 +1,6 @@
 """From the mechanism's counters to a Result: pure derivations, nothing counted here."""
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,11 @@ from presets.specs import GpuSpec
 from simfa import ncu_names, queue_stats, tiles
 from simfa.engine import opcodes, pipes, threads
 from simfa.engine.machine import Machine
-from simfa.isa import NAME_OF
+from simfa.isa import NAME_OF, Program
 from simfa.memory import l2
 from simfa.memory.bounded.state import Bounded
 from simfa.memory.dram import TICKS
-from simfa.trace import fa3
+from simfa.trace import fa3, loops
 from simfa.trace.assemble import flop_of
 from simfa.trace.bubbles import softmax_cycles
 from simfa.trace.model import Trace
@@ -33,10 +34,7 @@ def derive(experiment: Experiment, machine: Machine, wall_s: float) -> dict[str,
     cycles = int(machine.queue.header[0]["now"])
     traffic = _traffic(experiment.gpu, machine)
     shares = utilization(experiment.gpu, machine, cycles)
-    if tiles.is_persistent(experiment.kernel):
-        busy = int(machine.state.pipes.units[:, pipes.BUSY + pipes.MUFU].sum()) / pipes.SCALE
-    else:
-        busy = mufu_cycles(experiment)
+    busy = phase_mufu_cycles(machine) if tiles.is_persistent(experiment.kernel) else mufu_cycles(experiment)
     shares["mufu"] = busy / (experiment.gpu.sm.count * max(cycles, 1))
     return {
         "latency_s": cycles / experiment.gpu.sm.clock_hz + (experiment.gpu.launch.overhead_s or 0.0),
@@ -69,7 +67,10 @@ def derive_trace(trace: Trace, gpu: GpuSpec, machine: Machine, wall_s: float) ->
     cycles = int(machine.queue.header[0]["now"])
     traffic = _traffic(gpu, machine)
     shares = utilization(gpu, machine, cycles)
-    del shares["mufu"]  # bubbles do not say what they compute
+    if any(row["opcode"] == opcodes.PHASE for program in trace.programs.values() for row in program.rows):
+        shares["mufu"] = phase_mufu_cycles(machine) / (gpu.sm.count * max(cycles, 1))
+    else:
+        del shares["mufu"]  # bubbles do not say what they compute
     latency_s = cycles / gpu.sm.clock_hz
     flops = trace_flops(trace)
     return {
@@ -93,12 +94,14 @@ def derive_trace(trace: Trace, gpu: GpuSpec, machine: Machine, wall_s: float) ->
 
 
 def trace_flops(trace: Trace) -> int:
-    """FLOPs of all WGMMAs of all CTAs."""
-    of_program = {
-        name: sum(flop_of(row) for row in program.rows if row["opcode"] == opcodes.WGMMA)
-        for name, program in trace.programs.items()
-    }
-    return sum(of_program[name] for cta in trace.ctas for name in cta.programs)
+    """FLOPs of all WGMMAs of all CTAs, those in loops as often as they run."""
+    runs = Counter((name, cta.turns) for cta in trace.ctas for name in cta.programs)
+    return sum(count * _program_flops(trace.programs[name], turns) for (name, turns), count in runs.items())
+
+
+def _program_flops(program: Program, turns: tuple[int, ...]) -> int:
+    rows = zip(program.rows, loops.times(program.rows, turns), strict=True)
+    return sum(times * flop_of(row) for row, times in rows if row["opcode"] == opcodes.WGMMA)
 
 
 def flops(experiment: Experiment) -> int:
@@ -106,8 +109,9 @@ def flops(experiment: Experiment) -> int:
     tile, work = experiment.kernel.tile, experiment.workload
     rows = np.minimum(work.seq_kv, tiles.kv_tiles(experiment).astype(object) * tile.kv_rows)
     first = np.arange(len(rows)).astype(object) * tile.query_rows
-    valid = np.minimum(tile.query_rows, work.seq_q - first)
-    return int(4 * work.batch * experiment.heads_q * experiment.llm.head_dim * (rows * valid).sum())
+    valid = np.minimum(tile.query_rows, work.seq_q * tiles.packed_heads(experiment) - first)
+    heads = tiles.tile_heads(experiment)
+    return int(4 * work.batch * heads * experiment.llm.head_dim * (rows * valid).sum())
 
 
 def bottleneck(shares: dict[str, float]) -> str:
@@ -130,6 +134,11 @@ def utilization(gpu: GpuSpec, machine: Machine, cycles: int) -> dict[str, float]
         "l2": served * int(config["slice_ticks"]) / TICKS / int(config["slices"]) / max(cycles, 1),
         "dram": lines * int(config["dram_line_ticks"]) / TICKS / len(channels) / max(cycles, 1),
     }
+
+
+def phase_mufu_cycles(machine: Machine) -> float:
+    """MUFU cycles at full rate that phases have been served, over all SMs."""
+    return int(machine.state.pipes.units[:, pipes.BUSY + pipes.MUFU].sum()) / pipes.SCALE
 
 
 def mufu_cycles(experiment: Experiment) -> int:

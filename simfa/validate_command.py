@@ -6,7 +6,20 @@ from typing import Any
 
 from presets.arguments import print_json
 from presets.errors import PresetError, unknown
-from simfa.validation import ablations, dram, fa3, fig9_traffic, gb10, softmax, tma_bandwidth, tma_latency, wgmma
+from simfa.validation import (
+    ablations,
+    dram,
+    fa3,
+    fa3_ladder,
+    fa3_unlocked,
+    fa3_walk,
+    fig9_traffic,
+    gb10,
+    softmax,
+    tma_bandwidth,
+    tma_latency,
+    wgmma,
+)
 from simfa.validation.study import Study
 
 STUDIES: dict[str, Callable[[], Study]] = {
@@ -23,8 +36,11 @@ STUDIES: dict[str, Callable[[], Study]] = {
 ON_REQUEST: dict[str, Callable[[], Study]] = {  # too long for every day
     "tma-mshr": tma_bandwidth.mshr_study,
     "fa3-all": fa3.full_study,
-    "fa3-ladder": fa3.ladder_study,
-    "fa3-unlocked": fa3.unlocked_study,
+    "fa3-ladder": fa3_ladder.ladder_study,
+    "fa3-walk": fa3_walk.walk_study,
+    "fa3-fit": fa3_ladder.fit_study,
+    "fa3-unlocked": fa3_unlocked.study,
+    "fa3-unlocked-paper": fa3_unlocked.paper_study,
     "fig9-traffic": fig9_traffic.study,
 }
 
@@ -63,8 +79,9 @@ def _print(study: Study, with_points: bool) -> None:
     )
     for group in found["groups"] if with_points or not is_error else ():
         size = f"{group['mape_pct']:.2f} % of {group['points']}, mean " if is_error else "mean "
-        published = f"; published: {group['published']}" if group["published"] else ""
-        print(f"  {group['group']}: {size}{group['mean_pct']:+.2f} %, worst {group['worst_pct']:+.2f} %{published}")
+        more = f"; published: {group['published']}" if group["published"] else ""
+        more += f"; {group['note']}" if group["note"] else ""
+        print(f"  {group['group']}: {size}{group['mean_pct']:+.2f} %, worst {group['worst_pct']:+.2f} %{more}")
     reference = "measured" if is_error else "full model"
     for point in study.points if with_points else ():
         mark = "  fitted" if point.fitted else ""

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from dashboard.figures import detail
 from dashboard.figures.style import finish
 
 _COLORS = {
@@ -76,8 +77,17 @@ def rows(spans: pd.DataFrame) -> list[str]:
     return sorted({_row(name) for name in spans["row"].unique()}, key=_height)
 
 
-def bars(spans: pd.DataFrame, us: float, shift: int, lowest: int, stale: bool) -> Iterator[go.Bar]:
+def bars(
+    spans: pd.DataFrame,
+    us: float,
+    shift: int,
+    lowest: int,
+    stale: bool,
+    view: tuple[float, float] | None = None,
+) -> Iterator[go.Bar]:
     """A trace for every activity: rows from height `lowest` up, cycles shown relative to cycle `shift`.
+
+    Of a long run only what a `view`, in cycles of the axis, can show (`dashboard.figures.detail`); None: all.
 
     Plotly slows down with the number of traces, not of spans. Values go in as NumPy arrays, which it passes on
     whole; lists of thousands of spans it would copy and check item by item, at half a second a redraw.
@@ -85,6 +95,9 @@ def bars(spans: pd.DataFrame, us: float, shift: int, lowest: int, stale: bool) -
     names = rows(spans)
     lanes = sorted(name for name in spans["row"].unique() if _row(name) == "MUFU")
     middles = {name: lowest + names.index(_row(name)) + _lane(name, lanes) for name in spans["row"].unique()}
+    spans = (
+        spans.assign(share=np.float32(1)) if view is None else detail.of(spans, view[0] + shift, view[1] + shift)
+    )
     spans = spans.assign(middle=spans["row"].map(middles).astype(np.float32))
     for activity in sorted(spans["activity"].unique(), key=_order):
         some = spans[spans["activity"] == activity]
@@ -94,11 +107,17 @@ def bars(spans: pd.DataFrame, us: float, shift: int, lowest: int, stale: bool) -
         yield go.Bar(
             name=activity,
             legendgroup=activity,
-            marker={"color": _COLORS.get(activity, _OTHER_WAIT if wait else _OTHER), "line": {"width": 0}},
+            marker=_marker(activity, wait, some["share"].to_numpy()),
             width=_WAIT_BAR if wait else height,
             opacity=STALE_OPACITY if stale else 1.0,
             **_values(some, activity, us, shift),
         )
+
+
+def _marker(activity: str, wait: bool, shares: np.ndarray) -> dict[str, Any]:
+    """An activity's colour; where bars stand for many spans, as dense as these are."""
+    found: dict[str, Any] = {"color": _COLORS.get(activity, _OTHER_WAIT if wait else _OTHER), "line": {"width": 0}}
+    return found if (shares == 1).all() else found | {"opacity": shares}
 
 
 def _joined(waits: pd.DataFrame) -> pd.DataFrame:
@@ -110,7 +129,9 @@ def _joined(waits: pd.DataFrame) -> pd.DataFrame:
     same_row = ordered["middle"].eq(ordered["middle"].shift()) & ordered["cta"].eq(ordered["cta"].shift())
     first = ~(same_row & (ordered["start_cycle"] <= ordered["end_cycle"].shift() + _ISSUE_CYCLES))
     found = ordered[first].copy()
-    found["end_cycle"] = ordered.groupby(first.cumsum())["end_cycle"].last().to_numpy()
+    groups = first.cumsum()
+    found["end_cycle"] = ordered.groupby(groups)["end_cycle"].last().to_numpy()
+    found["share"] = ordered.groupby(groups)["share"].min().to_numpy()
     return found
 
 
@@ -121,9 +142,10 @@ def _values(spans: pd.DataFrame, activity: str, us: float, shift: int) -> dict[s
         "y": spans["middle"].to_numpy(),
         "base": start - shift,
         "x": end - start,
-        "customdata": np.column_stack([start, end, start * us, end * us, spans["cta"]]),
+        "customdata": np.column_stack([start, end, start * us, end * us, spans["cta"], 100 * spans["share"]]),
         "hovertemplate": activity + "<br>cycles %{customdata[0]:,} to %{customdata[1]:,} (%{x:,} long)"
-        "<br>%{customdata[2]:.3f} to %{customdata[3]:.3f} µs<br>CTA %{customdata[4]}<extra></extra>",
+        "<br>%{customdata[2]:.3f} to %{customdata[3]:.3f} µs<br>CTA %{customdata[4]}, "
+        "%{customdata[5]:.0f} % of this time<extra></extra>",
     }
 
 

@@ -15,6 +15,7 @@ _LINES = (
     ("dram_bytes", "DRAM, SimFA-python", "#0072B2", "dot"),
     ("dram_ideal_bytes", "DRAM, GenZ: Eq. (3)", "#E69F00", "dash"),
 )
+_LIGHT = 0.3  # opacity of what belongs to the baseline
 # measured quantity -> legend, marker, marker of an estimate
 _POINTS = {"l2_bytes": ("L2, measured", "circle"), "dram_bytes": ("DRAM, measured", "diamond")}
 
@@ -26,9 +27,15 @@ def figure(
     title: str,
     axis: str,
     ink: str = "#000000",
+    baseline: pd.DataFrame | None = None,
 ) -> go.Figure:
-    """`curve` has length and the columns of bytes; `measured` rows of quantity, length, bytes, kind, label."""
+    """`curve` has length and the columns of bytes; `measured` rows of quantity, length, bytes, kind, label.
+
+    `baseline` is the same curve with a pinned run's values, drawn light.
+    """
     chart = go.Figure()
+    if baseline is not None:
+        _light(chart, baseline)
     for column, said, color, dash in _LINES:
         chart.add_scatter(
             x=curve["length"],
@@ -50,9 +57,30 @@ def figure(
     ticks = [2**n for n in range(4, 25) if ends[0] <= 2**n <= ends[1]]
     names = [f"{tick // 1024}K" if tick >= 1024 else str(tick) for tick in ticks]
     chart.update_xaxes(type="log", title=axis, tickvals=ticks, ticktext=names)
-    chart.update_yaxes(type="log", title="Traffic (MB = 10<sup>6</sup> bytes)", dtick=1)
-    chart.update_layout(legend={"orientation": "h", "y": 1.0, "x": 0, "yanchor": "bottom"})
+    chart.update_yaxes(
+        type="log",
+        title="Traffic (MB = 10<sup>6</sup> bytes)",
+        dtick=1,
+        exponentformat="none",
+        separatethousands=True,
+    )
+    chart.update_layout(legend={"orientation": "h", "y": -0.18, "x": 0, "yanchor": "top"})
     return finish(chart, label(title), 400)
+
+
+def _light(chart: go.Figure, curve: pd.DataFrame) -> None:
+    for number, (column, said, color, _) in enumerate(_LINES):
+        chart.add_scatter(
+            x=curve["length"],
+            y=curve[column] / 1e6,
+            name="Baseline (light)",
+            legendgroup="baseline",
+            showlegend=number == 0,
+            mode="lines",
+            opacity=_LIGHT,
+            line={"color": color, "width": 6},
+            hovertemplate="%{x:,} tokens<br>%{y:,.4g} MB<extra>baseline, " + said + "</extra>",
+        )
 
 
 def _points(

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 from dashboard.figures.style import CEILING, finish
 from dashboard.plain import label
 
+_THEN = "baseline_estimated"
 BAND = 0.2  # the shaded band: estimates within 20 % of the measurement
 _BAND_SHADE = "rgba(128,128,128,0.14)"
 
@@ -22,22 +23,35 @@ def figure(
     title: str,
     ink: str = "#000000",
 ) -> go.Figure:
-    """`rows` of one quantity; `marks` maps an estimator to title, colour and marker. Both axes in `unit`."""
+    """`rows` of one quantity; `marks` maps an estimator to title, colour and marker. Both axes in `unit`.
+
+    Where rows hold a pinned baseline's estimates too, these are hollow.
+    """
     chart = go.Figure()
     values = [row["measured"] * scale for row in rows if row["estimated"]]
-    values += [row["estimated"] * scale for row in rows if row["estimated"]]
+    values += [row[key] * scale for key in ("estimated", _THEN) for row in rows if row.get(key)]
     low, high = (min(values) / 1.4, max(values) * 1.4) if values else (1.0, 10.0)
     _equal_line(chart, low, high, ink)
     for name, (said, color, symbol) in marks.items():
         points = [row for row in rows if row["estimator"] == name and row["estimated"]]
+        then = [
+            row | {"estimated": row[_THEN], "error_pct": row["baseline_error_pct"]} for row in _pinned(rows, name)
+        ]
+        if then:
+            _points(chart, then, f"{said}, baseline", color, f"{symbol}-open", unit, scale)
         if points:
             _points(chart, points, said, color, symbol, unit, scale)
     ticks = _ticks(low, high)
     axis = {"type": "log", "tickvals": ticks, "ticktext": [f"{tick:,g}" for tick in ticks]}
     chart.update_xaxes(**axis, title=f"{what}, measured ({unit})")
     chart.update_yaxes(**axis, title=f"{what}, estimated ({unit})")
-    chart.update_layout(legend={"orientation": "h", "y": 1.0, "x": 0, "yanchor": "bottom"})
+    chart.update_layout(legend={"orientation": "h", "y": -0.16, "x": 0, "yanchor": "top"})
     return finish(chart, title, 430)
+
+
+def _pinned(rows: Sequence[Mapping[str, Any]], name: str) -> list[dict[str, Any]]:
+    """The rows of an estimator for which the baseline has an estimate."""
+    return [dict(row) for row in rows if row["estimator"] == name and row.get(_THEN)]
 
 
 def title(summary: Sequence[Mapping[str, Any]], marks: Mapping[str, tuple[str, str, str]], quantity: str) -> str:
@@ -83,6 +97,10 @@ def _equal_line(chart: go.Figure, low: float, high: float, ink: str) -> None:
     )
 
 
+def _edge(color: str, symbol: str) -> dict[str, Any]:
+    return {"color": color, "width": 1.5} if symbol.endswith("-open") else {"color": CEILING, "width": 0.5}
+
+
 def _points(
     chart: go.Figure,
     points: Sequence[Mapping[str, Any]],
@@ -97,7 +115,7 @@ def _points(
         y=[row["estimated"] * scale for row in points],
         name=said,
         mode="markers",
-        marker={"color": color, "symbol": symbol, "size": 9, "line": {"color": CEILING, "width": 0.5}},
+        marker={"color": color, "symbol": symbol, "size": 9, "line": _edge(color, symbol)},
         customdata=[(label(row["label"]), row["error_pct"]) for row in points],
         hovertemplate="%{customdata[0]}<br>measured %{x:,.4g} "
         + unit

@@ -11,12 +11,14 @@ from dashboard.figures.style import CEILING, REGIME_SHADE, finish
 from dashboard.plain import label
 
 HEIGHT = 430
+LIGHT = 0.3  # opacity of what belongs to the baseline
 MARGIN = 0.02  # decades left and right of the curves
 SIDE_TOKENS = 2_500  # labels of lines left of here stand on their right, where there is room
 GIGABYTE = 1e9
 _DASHES = {"genz": "dash", "simfa-launch-order": "longdashdot", "llm-viewer": "dot"}
 _TICKS = [2**n for n in range(9, 21)]
 _DOMAINS = {"dram": (0.0, 0.57), "l2": (0.65, 1.0)}
+_PANEL_TITLES = {"dram": "DRAM traffic (GB)", "l2": "L2 traffic requested by the SMs (GB), Eq. (2)"}
 _PANELS = {"dram": {"xaxis": "x", "yaxis": "y"}, "l2": {"xaxis": "x2", "yaxis": "y2"}}
 
 
@@ -29,12 +31,14 @@ def figure(
     axis: str,
     title: str,
     ink: str = "#000000",
+    baseline: pd.DataFrame | None = None,
 ) -> go.Figure:
     """`points`: length, `dram.NAME`, `l2.NAME` in bytes; `landmarks`: boundary, live_boundary, waves, length.
 
+    `baseline` holds the same columns of the pinned run, drawn light; its boundary is `landmarks["baseline"]`.
     Traces and layout go in at once: piece by piece they cost the page half of its time for a moved slider.
     """
-    traces = []
+    traces = [] if baseline is None else _light(baseline, names)
     for column in [name for name in points.columns if "." in name]:
         quantity, name = column.split(".", 1)
         traces.append(_line(points["length"], points[column], *names[name], _DASHES.get(name, "solid"), quantity))
@@ -47,6 +51,21 @@ def figure(
         "legend": {"orientation": "h", "y": -0.18, "x": 0, "yanchor": "top"},
     }
     return finish(go.Figure(traces, layout), title, HEIGHT)
+
+
+def _light(points: pd.DataFrame, names: Mapping[str, tuple[str, str]]) -> list[dict[str, Any]]:
+    """The pinned run's curves beneath the others, with one entry in the legend."""
+    found: list[dict[str, Any]] = []
+    for column in [name for name in points.columns if "." in name]:
+        quantity, name = column.split(".", 1)
+        said, color = names[name]
+        line = _line(points["length"], points[column], f"{said}, baseline", color, "solid", quantity)
+        found.append(
+            line
+            | {"name": "Baseline (light)", "legendgroup": "baseline", "showlegend": not found}
+            | {"opacity": LIGHT, "line": {"color": color, "width": 6}}
+        )
+    return found
 
 
 def _line(x: Any, y: Any, said: str, color: str, dash: str, quantity: str) -> dict[str, Any]:
@@ -100,7 +119,10 @@ def _heads() -> list[dict[str, Any]]:
             "showarrow": False,
             "font": {"size": 13},
         }
-        for quantity, text in (("dram", "DRAM traffic"), ("l2", "L2 traffic requested by the SMs, Eq. (2)"))
+        for quantity, text in (
+            ("dram", "DRAM traffic (GB)"),
+            ("l2", "L2 traffic requested by the SMs (GB), Eq. (2)"),
+        )
     ]
 
 
@@ -118,6 +140,10 @@ def _landmarks(
     if live and live != boundary and shortest <= live <= longest:
         shapes.append(_upright(live, 0.90, "dashdot"))
         notes.append(_beside(live, 0.84, f"Eq. (4), heads in flight: {live:,}"))
+    pinned = marks.get("baseline")
+    if pinned and pinned != boundary and shortest <= pinned <= longest:
+        shapes.append(_upright(pinned, 0.72, "dot"))
+        notes.append(_beside(pinned, 0.66, f"Eq. (4), baseline: {pinned:,}"))
     if shortest <= marks["length"] <= longest:
         shapes.append(_upright(marks["length"], 0.81, "solid"))
         notes.append(_beside(marks["length"], 0.75, f"here: {marks['length']:,}"))

@@ -9,8 +9,9 @@ import plotly.graph_objects as go
 from dashboard.figures.style import CEILING, finish
 
 HEIGHT = 430
-LABEL_AT = 4  # a slope's name stands at a quarter of its roof
+LABEL_AT = {"L2": 4, "DRAM": 14}  # a slope's name stands at this part of its roof, clear of other lines
 SIZE = 11
+LIGHT = 0.35
 _SIZES = {"simfa-launch-order": 17}  # around SimFA-python's, which has the same L2 traffic
 _LEVELS = {"l2": ("at L2", ""), "dram": ("at DRAM", "-open")}
 
@@ -20,9 +21,13 @@ def figure(
     dots: Sequence[Mapping[str, Any]],
     marks: Mapping[str, tuple[str, str, str]],
     title: str,
+    baseline: Sequence[Mapping[str, Any]] = (),
 ) -> go.Figure:
-    """`ceilings` in TFLOPS and bytes/s; `dots` of estimator, level (l2, dram), intensity (FLOP/B), tflops."""
-    low, high = _span(ceilings, dots)
+    """`ceilings` in TFLOPS and bytes/s; `dots` of estimator, level (l2, dram), intensity (FLOP/B), tflops.
+
+    `baseline` holds the pinned run's dots, drawn light.
+    """
+    low, high = _span(ceilings, [*dots, *baseline])
     compute = ceilings["tensor_tflops"], ceilings["mufu_tflops"]
     slopes = (("l2_bytes_per_s", "L2"), ("dram_bytes_per_s", "DRAM"))
     lines = [_slope(ceilings[key], low, min(compute)) for key, _ in slopes]
@@ -33,7 +38,8 @@ def figure(
     shapes, asymptote = _asymptote(ceilings["asymptote_flop_per_byte"])
     ordered = sorted(dots, key=lambda dot: -_SIZES.get(dot["estimator"], SIZE))
     points = [_dot(dot, *marks[dot["estimator"]]) for dot in ordered]
-    lowest = min([dot["tflops"] for dot in dots] + [min(compute) / 20])
+    points = [*_light(baseline, marks), *points]
+    lowest = min([dot["tflops"] for dot in (*dots, *baseline)] + [min(compute) / 20])
     layout = _axes((low, high), (lowest / 1.6, max(compute) * 1.9)) | {
         "shapes": shapes,
         "annotations": [*notes, asymptote],
@@ -80,7 +86,8 @@ def _slope(bytes_per_s: float, low: float, roof: float) -> dict[str, Any]:
 
 def _slope_name(bytes_per_s: float, said: str, roof: float) -> dict[str, Any]:
     knee = roof * 1e12 / bytes_per_s
-    return _name(knee / LABEL_AT, roof / LABEL_AT, f" {said} {bytes_per_s / 1e12:.3g} TB/s", "left", "top")
+    part = LABEL_AT[said]
+    return _name(knee / part, roof / part, f" {said} {bytes_per_s / 1e12:.3g} TB/s", "left", "top")
 
 
 def _asymptote(intensity: float) -> tuple[list[dict[str, Any]], dict[str, Any]]:
@@ -104,6 +111,17 @@ def _name(x: float, y: float | None, text: str, side: str, edge: str) -> dict[st
         "showarrow": False,
         "font": {"size": 12},
     }
+
+
+def _light(dots: Sequence[Mapping[str, Any]], marks: Mapping[str, tuple[str, str, str]]) -> list[dict[str, Any]]:
+    """The pinned run's dots, with one entry in the legend."""
+    found: list[dict[str, Any]] = []
+    for dot in dots:
+        said, *mark = marks[dot["estimator"]]
+        point = _dot(dot, f"Baseline, {said}", *mark)
+        legend = {"name": "Baseline (light)", "legendgroup": "baseline", "showlegend": not found}
+        found.append(point | legend | {"opacity": LIGHT})
+    return found
 
 
 def _dot(dot: Mapping[str, Any], said: str, color: str, symbol: str) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import plotly.graph_objects as go
 WAIT = "rgba(128,128,128,0.30)"
 GRID = "rgba(128,128,128,0.25)"
 CEILING = "#808080"
+INK = "#000000"  # measured things on a light page
 REGIME_SHADE = "rgba(213,94,0,0.08)"
 TOOLBAR = {"displaylogo": False, "toImageButtonOptions": {"format": "png", "scale": 2}}
 TIME_TOOLBAR = {

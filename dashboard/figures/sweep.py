@@ -1,6 +1,7 @@
 """Sweeps as figures: lines, heat map, Pareto view, tornado. Absent answers leave gaps."""
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,7 +16,12 @@ _HEIGHT = 420
 _DECADE = 10
 _TICKS = 12
 _ROOM = 1.25  # for the values written at the ends of bars
+_BASELINE = "#CC79A7"
 _LOWER, _HIGHER = "#56B4E9", "#E69F00"
+
+VALUES, PERCENT, MULTIPLES = "values", "percent", "multiples"  # what the cells of a heat map are
+_POWERS = {"tickvals": list(range(-6, 7)), "ticktext": [f"x {10.0**n:,g}" for n in range(-6, 7)]}
+_HOVER = {False: ",.4g", True: "+,.4g"}  # values; differences in percent
 
 Values = Sequence[Any]
 
@@ -27,7 +33,10 @@ def lines(
     title: str,
     baseline: float | None = None,
 ) -> go.Figure:
-    """One line per group (name -> x, y in the units of the titles); `baseline` is a height to mark."""
+    """One line per group (name -> x, y in the units of the titles); `baseline` is a height to mark.
+
+    A height of zero stands for differences to it, in percent.
+    """
     chart = go.Figure()
     for (name, (xs, ys)), color, symbol in zip(
         groups.items(), itertools.cycle(_LINES), itertools.cycle(_MARKERS), strict=False
@@ -39,12 +48,13 @@ def lines(
             mode="lines+markers",
             line={"color": color, "width": 2},
             marker={"symbol": symbol, "size": 8},
-            hovertemplate=f"%{{x}}<br>%{{y:,.4g}}<extra>{name}</extra>",
+            hovertemplate=f"%{{x}}<br>%{{y:{_HOVER[baseline == 0]}}}<extra>{name}</extra>",
         )
     if baseline is not None:
         chart.add_hline(y=baseline, line={"color": CEILING, "dash": "dot"}, annotation_text="baseline")
     _scale(chart.update_xaxes, [x for xs, _ in groups.values() for x in xs], x_title, swept=True)
-    _scale(chart.update_yaxes, [y for _, ys in groups.values() for y in ys], y_title)
+    heights = [y for _, ys in groups.values() for y in ys]
+    _scale(chart.update_yaxes, [0, *heights] if baseline == 0 else heights, y_title)  # differences: a linear axis
     chart.update_layout(
         legend={"orientation": "h", "y": -0.22, "x": 0, "yanchor": "top"}, showlegend=len(groups) > 1
     )
@@ -52,21 +62,32 @@ def lines(
 
 
 def heat(
-    columns: Values, rows: Values, cells: Sequence[Values], titles: tuple[str, str, str], title: str
+    columns: Values,
+    rows: Values,
+    cells: Sequence[Values],
+    titles: tuple[str, str, str],
+    title: str,
+    kind: str = VALUES,
 ) -> go.Figure:
-    """Cells by row and column as colours with their values; the titles are those of x, y and the colour bar."""
-    texts = [["" if value is None else f"{value:,.3g}" for value in line] for line in cells]
+    """Cells by row and column as colours with their values; the titles are those of x, y and the colour bar.
+
+    Differences in PERCENT have a sign and a colour on either side of zero, MULTIPLES one on either side of one.
+    """
+    texts = [["" if value is None else _cell(value, kind) for value in line] for line in cells]
+    multiples, differences = kind == MULTIPLES, kind != VALUES
+    heights = [[math.log10(v) if v is not None and multiples else v for v in line] for line in cells]
     chart = go.Figure(
         go.Heatmap(
             x=[str(value) for value in columns],
             y=[str(value) for value in rows],
-            z=[list(line) for line in cells],
+            z=heights,
             text=texts,
             texttemplate="%{text}",
-            colorscale="Cividis",
+            colorscale="PuOr_r" if differences else "Cividis",
+            zmid=0 if differences else None,
             hoverongaps=False,
-            colorbar={"title": {"text": titles[2], "side": "right"}},
-            hovertemplate=f"{titles[0]}: %{{x}}<br>{titles[1]}: %{{y}}<br>{titles[2]}: %{{z:,.4g}}<extra></extra>",
+            colorbar={"title": {"text": titles[2], "side": "right"}} | (_POWERS if multiples else {}),
+            hovertemplate=f"{titles[0]}: %{{x}}<br>{titles[1]}: %{{y}}<br>{titles[2]}: %{{text}}<extra></extra>",
         )
     )
     chart.update_xaxes(title=titles[0], type="category")
@@ -74,10 +95,20 @@ def heat(
     return finish(chart, title, _HEIGHT)
 
 
+def _cell(value: float, kind: str) -> str:
+    sign = "+" if kind == PERCENT else ""
+    text = f"{value:{sign},.0f}" if abs(value) >= 999.5 else f"{value:{sign}.3g}"
+    return f"x {text}" if kind == MULTIPLES else text
+
+
 def pareto(
-    points: Sequence[tuple[Any, Any, str]], front: Sequence[int], titles: tuple[str, str], title: str
+    points: Sequence[tuple[Any, Any, str]],
+    front: Sequence[int],
+    titles: tuple[str, str],
+    title: str,
+    baseline: tuple[Any, Any] | None = None,
 ) -> go.Figure:
-    """All points (x, y, label) and the front among them, joined in steps."""
+    """All points (x, y, label) and the front among them, joined in steps; the baseline as a star."""
     chart = go.Figure()
     best = set(front)
     others = [point for index, point in enumerate(points) if index not in best]
@@ -95,16 +126,32 @@ def pareto(
             marker={"color": color, "size": size},
             hovertemplate="%{text}<br>%{x:,.4g}, %{y:,.4g}<extra></extra>",
         )
-    _scale(chart.update_xaxes, [point[0] for point in points], titles[0])
-    _scale(chart.update_yaxes, [point[1] for point in points], titles[1])
+    if baseline is not None:
+        chart.add_scatter(
+            x=[baseline[0]],
+            y=[baseline[1]],
+            name="baseline",
+            mode="markers",
+            marker={"symbol": "star", "size": 15, "color": _BASELINE, "line": {"width": 1, "color": CEILING}},
+            hovertemplate="baseline<br>%{x:,.4g}, %{y:,.4g}<extra></extra>",
+        )
+    every = [*points, *([baseline] if baseline is not None else [])]
+    _scale(chart.update_xaxes, [point[0] for point in every], titles[0])
+    _scale(chart.update_yaxes, [point[1] for point in every], titles[1])
     chart.update_layout(legend={"orientation": "h", "y": -0.22, "x": 0, "yanchor": "top"})
     return finish(chart, title, _HEIGHT)
 
 
 def tornado(
-    bars: Sequence[tuple[str, str, str, float | None, float | None]], x_title: str, title: str
+    bars: Sequence[tuple[str, str, str, float | None, float | None]],
+    x_title: str,
+    title: str,
+    baseline_pct: float | None = None,
 ) -> go.Figure:
-    """Bars (key, low value, high value, change at low, change at high), the first on top."""
+    """Bars (key, low value, high value, change at low, change at high), the first on top.
+
+    `baseline_pct` is where the baseline stands on the same axis.
+    """
     chart = go.Figure()
     for name, place, color in (("lower value", 0, _LOWER), ("higher value", 1, _HIGHER)):
         chart.add_bar(
@@ -120,7 +167,11 @@ def tornado(
             cliponaxis=False,
         )
     chart.update_yaxes(autorange="reversed")
-    reach = _ROOM * max((abs(change) for bar in bars for change in bar[3:] if change is not None), default=1.0)
+    ends = [change for bar in bars for change in (*bar[3:], baseline_pct) if change is not None]
+    reach = _ROOM * max(map(abs, ends), default=1.0)
+    if baseline_pct is not None:
+        text = f"baseline {baseline_pct:+.3g} %"
+        chart.add_vline(x=baseline_pct, line={"color": CEILING, "dash": "dot"}, annotation_text=text)
     chart.update_xaxes(title=x_title, ticksuffix=" %", zeroline=True, zerolinecolor=CEILING, range=[-reach, reach])
     chart.update_layout(
         barmode="group", bargap=0.3, legend={"orientation": "h", "y": -0.2, "x": 0, "yanchor": "top"}

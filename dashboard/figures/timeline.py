@@ -45,7 +45,7 @@ def figure(runs: Sequence[Run], view: tuple[float, float], title: str, aligned_a
     chart = go.Figure()
     shown: set[str] = set()
     for run, low in zip(runs, lowest, strict=True):
-        for bar in gantt.bars(run.spans, 1e6 / run.clock_hz, run.origin_cycle, low, run.stale):
+        for bar in gantt.bars(run.spans, 1e6 / run.clock_hz, run.origin_cycle, low, run.stale, view):
             chart.add_trace(bar.update(showlegend=bar.name not in shown, yaxis="y"))
             shown.add(bar.name)
     for number, run in enumerate(runs):
@@ -65,6 +65,21 @@ def figure(runs: Sequence[Run], view: tuple[float, float], title: str, aligned_a
     finish(chart, title, round(pixels) + _TOP_PX + _BOTTOM_PX)
     return chart.update_layout(
         margin={"t": _TOP_PX, "b": _BOTTOM_PX, "r": _RIGHT_PX}, title={"yref": "container", "y": 0.985}
+    )
+
+
+def mark(chart: go.Figure, window: tuple[float, float]) -> None:
+    """Mark a window of the axis that a link has selected."""
+    chart.add_shape(
+        type="rect",
+        x0=window[0],
+        x1=window[1],
+        y0=0,
+        y1=1,
+        xref="x",
+        yref="paper",
+        line={"color": CEILING, "dash": "dot", "width": 1.5},
+        fillcolor="rgba(128,128,128,0.12)",
     )
 
 

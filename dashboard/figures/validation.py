@@ -23,7 +23,7 @@ def figure(study: Mapping[str, Any], measured_color: str) -> go.Figure:
         (_along if along else _parity)(chart, some, name, color, measured_color)
     unit = points[0]["unit"]
     if along:
-        chart.update_xaxes(type="log", title=study["x_title"])
+        chart.update_xaxes(type="log", dtick="D2", title=study["x_title"])
         chart.update_yaxes(title=unit, rangemode="tozero")
     else:
         _diagonal(chart, points)

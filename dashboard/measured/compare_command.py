@@ -49,6 +49,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, decimal: str | None) -> int:
     """Print the comparison; 1 where a file was refused, its sentence on standard error."""
+    record, status = _recorded(args, decimal)
+    text = recording.report(record)
+    if args.record is not None:
+        _write(args.record, recording.to_json(record))
+    print(json.dumps(text, indent=1, allow_nan=False) if args.json else _table(text))
+    return status
+
+
+def compared(args: argparse.Namespace, decimal: str | None) -> tuple[Record, list[Case], comparison.Comparison]:
+    """The record, its cases and their comparison. Raises PresetError where a file is refused or nothing is left."""
+    record, status = _recorded(args, decimal)
+    found = recording.compared(record)
+    if status or not found.rows:
+        raise PresetError("no report: " + ("a file was refused" if status else "there is nothing to compare"))
+    return record, list(record.cases), found
+
+
+def _recorded(args: argparse.Namespace, decimal: str | None) -> tuple[Record, int]:
+    """The record of the files or of the shipped measurements; 1 where a file was refused."""
     names = [known(name.strip()).name for name in args.estimators.split(",")]
     changes = _changes(args)
     cases: list[Case] = [] if args.files else list(gallery.cases())
@@ -65,12 +84,7 @@ def run(args: argparse.Namespace, decimal: str | None) -> int:
             records.append(loaded.record)
         else:
             cases += _cases(loaded, args, changes)
-    record = records[0] if records and not cases else _record(cases, names, args)
-    text = recording.report(record)
-    if args.record is not None:
-        _write(args.record, recording.to_json(record))
-    print(json.dumps(text, indent=1, allow_nan=False) if args.json else _table(text))
-    return status
+    return (records[0] if records and not cases else _record(cases, names, args)), status
 
 
 def _load(path: Path, decimal: str | None) -> intake.Loaded:

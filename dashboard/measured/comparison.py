@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from dashboard import standing
 from dashboard.catalog import ESTIMATORS, record_of
 from dashboard.measured.case import Case, Match, Reading, experiment
 from presets.errors import NotModelled, PresetError
@@ -21,6 +22,7 @@ Row = dict[str, Any]
 Answers = Mapping[str, Mapping[str, Any]]
 TIMELINE_SM = 0  # as on the Compare page, so that both share one answer
 NOT_SIMULATED = "not simulated yet"
+OUTSIDE = f"{standing.MARK} outside the validated range"
 
 
 @dataclass(frozen=True)
@@ -141,10 +143,22 @@ def _rows(case: Case, asked: Experiment, name: str, record: Mapping[str, Any] | 
                 "eq2_bytes": record.get("l2_bytes") if record and quantity.key == "l2_bytes" else None,
                 "regime": record.get("regime") if record else None,
                 "bottleneck": record.get("bottleneck") if record else None,
-                "remark": why or (remark if estimated is not None else "no such quantity"),
+                "remark": why or (_said(name, asked, remark) if estimated is not None else "no such quantity"),
             }
         )
     return found
+
+
+def _said(name: str, asked: Experiment, remark: str) -> str:
+    """A remark, with the mark of a simulated number outside the validated range."""
+    outside = ESTIMATORS[name].simulated and standing.mark(asked)
+    return "; ".join(filter(None, (remark, OUTSIDE if outside else "")))
+
+
+def mark(rows: Iterable[Row], name: str) -> str:
+    """The mark of an estimator of which some row lies outside the validated range."""
+    outside = any(row["estimator"] == name and OUTSIDE in row["remark"] for row in rows)
+    return f" {standing.MARK}" if outside else ""
 
 
 def _measured(case: Case, key: str) -> Reading:
@@ -162,6 +176,7 @@ def _identity(case: Case, asked: Experiment) -> Row:
         "gpu": asked.gpu.name,
         "kernel": asked.kernel.name,
         "settings": case.match.settings,
+        "params": case.match.params,
         "batch": work.batch,
         "heads_q": asked.heads_q,
         "heads_kv": asked.heads_kv,
@@ -229,4 +244,12 @@ def _summed(quantity: str, estimator: str, members: Sequence[Row]) -> Row:
         "mean_error_pct": sum(errors) / len(errors) if errors else None,
         "worst_error_pct": worst["error_pct"] if worst else None,
         "worst_case": worst["label"] if worst else None,
-    }
+    } | _baseline(members)
+
+
+def _baseline(members: Sequence[Row]) -> Row:
+    """The same mean of a pinned baseline's errors, where the rows hold some (`dashboard.measured.against`)."""
+    if not any("baseline_error_pct" in row for row in members):
+        return {}
+    errors = [abs(row["baseline_error_pct"]) for row in members if row.get("baseline_error_pct") is not None]
+    return {"baseline_mape_pct": sum(errors) / len(errors) if errors else None}

@@ -75,6 +75,19 @@ def curve(family: Family) -> pd.DataFrame:
     return pd.DataFrame({"length": lengths, **values})
 
 
+def headline(family: Family) -> str:
+    """What is seen: how far the closed form is from the measured points of each quantity, at worst."""
+    closed, parts = curve(family).set_index("length"), []
+    for quantity, said in (("l2_bytes", "L2 by Eq. (2)"), ("dram_bytes", "DRAM by SimFA-python")):
+        errors = [
+            abs(closed.loc[point["length"], quantity] / point["bytes"] - 1)
+            for point in points(family)
+            if point["quantity"] == quantity and point["length"] in closed.index
+        ]
+        parts += [f"{said} within {100 * max(errors):.2f} %"] if errors else []
+    return f"{' and '.join(parts)} of what was measured: {family.title}" if parts else family.title
+
+
 def points(family: Family) -> list[dict[str, Any]]:
     """The measured values of a family as rows of quantity, length, bytes, kind and label."""
     found = []

@@ -37,6 +37,16 @@ def cases() -> tuple[Case, ...]:
     return tuple(_case(key, kept) for key, kept in runs.items())
 
 
+def case_of(row: Row) -> Case:
+    """The case that a row of either table belongs to."""
+    name = _id(_run(row))
+    return next(case for case in cases() if case.id == name)
+
+
+def _id(key: tuple[str, ...]) -> str:
+    return hashlib.sha256(repr(key).encode()).hexdigest()[:16]
+
+
 def _run(row: Row) -> tuple[str, ...]:
     return tuple(row[name] for name in _SAME_RUN)
 
@@ -51,7 +61,7 @@ def _case(key: tuple[str, ...], kept: dict[str, Any]) -> Case:
     settings, kernel, reason = _kernel(row, kept.get("block_m"))
     found: dict[str, tuple[float, str]] = kept.get("bytes", {})
     return Case(
-        id=hashlib.sha256(repr(key).encode()).hexdigest()[:16],
+        id=_id(key),
         file="measured_traffic.csv" if "latency" not in kept else "measured_attention.csv",
         kernel_name=row["kernel"],
         title=f"{row['kernel']} on {row['gpu']}",

@@ -52,7 +52,7 @@ class Record(Section):
     version: Literal[1]
     simulator: Line = ""
     measured_clock: bool
-    estimators: tuple[Literal["simfa-python", "genz", "sim-fa", "llm-viewer"], ...]
+    estimators: tuple[Literal["simfa-python", "genz", "sim-fa", "simfa-launch-order", "llm-viewer"], ...]
     cases: Annotated[tuple[Case, ...], Field(max_length=100_000)]
     simulated: dict[Line, Simulated] = Field(default_factory=dict)
 

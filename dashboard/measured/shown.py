@@ -13,6 +13,11 @@ from dashboard.compare import ABSENT, digits, said
 from dashboard.measured.case import Case
 from dashboard.measured.comparison import QUANTITIES, Comparison, Quantity, Row
 
+_LAST = ("Regime", "Bottleneck", "GPU", "Clock (MHz)", "Spread (%)", "Counter", "Remark")
+_NUMBERS = (
+    *("measured", "estimated", "error_pct", "eq2_bytes", "measured_clock_mhz", "spread_pct"),
+    *("baseline_estimated", "baseline_error_pct"),
+)
 _QUANTITY = {quantity.key: quantity for quantity in QUANTITIES}
 
 
@@ -30,6 +35,8 @@ def errors(found: Comparison, key: str, names: Sequence[str]) -> pd.DataFrame:
         short = ESTIMATORS[row["estimator"]].short
         line[f"{short} ({what.unit})"] = None if row["estimated"] is None else row["estimated"] * what.scale
         line[f"{short} error (%)"] = row["error_pct"]
+        if "baseline_error_pct" in row:
+            line[f"{short} baseline error (%)"] = row["baseline_error_pct"]
         if key == "l2_bytes" and row["estimated_as"] == "l2_bytes_coalesced" and row["eq2_bytes"] is not None:
             line["Eq. (2) (MB)"] = row["eq2_bytes"] * what.scale
         if row["estimator"] == names[0]:
@@ -40,7 +47,7 @@ def errors(found: Comparison, key: str, names: Sequence[str]) -> pd.DataFrame:
     made = pd.DataFrame(list(table.values())).dropna(axis="columns", how="all")
     numbers = [name for name in made if name.endswith(("(µs)", "(MB)", "(%)", "(MHz)"))]
     made = made.astype(dict.fromkeys(numbers, "float64"))
-    last = [name for name in ("Regime", "Bottleneck", "Counter", "Remark") if name in made]
+    last = [name for name in _LAST if name in made]
     return made[[name for name in made if name not in last] + last] if len(made) else made
 
 
@@ -48,9 +55,9 @@ def _start(row: Row, what: Quantity) -> dict[str, Any]:
     kind = {"estimate": " (estimate)", "rate": " (from a rate)", "all units": " (all L2 clients)"}
     line: dict[str, Any] = {
         "Kernel": row["label"],
+        f"Measured ({what.unit})": row["measured"] * what.scale,
         "GPU": row["gpu"],
         "Clock (MHz)": row["clock_mhz"],
-        f"Measured ({what.unit})": row["measured"] * what.scale,
     }
     if what.key == "latency_us":
         line["Spread (%)"] = row["spread_pct"]
@@ -82,6 +89,9 @@ def summary(rows: Iterable[Row]) -> pd.DataFrame:
                 "Estimator": ESTIMATORS[row["estimator"]].title,
                 "Kernels": f"{row['values']} of {row['of']}",
                 "MAPE (%)": row["mape_pct"],
+            }
+            | ({"Baseline MAPE (%)": row["baseline_mape_pct"]} if "baseline_mape_pct" in row else {})
+            | {
                 "Mean error (%)": row["mean_error_pct"],
                 "Worst error (%)": row["worst_error_pct"],
                 "Worst case": row["worst_case"],
@@ -101,7 +111,7 @@ def to_parquet(rows: Sequence[Row]) -> bytes:
     """The rows of a comparison as a Parquet file, full precision."""
     buffer = io.BytesIO()
     table = pd.DataFrame(rows)
-    for name in ("measured", "estimated", "error_pct", "eq2_bytes", "measured_clock_mhz", "spread_pct"):
+    for name in _NUMBERS:
         if name in table:
             table[name] = table[name].astype("float64")
     table.to_parquet(buffer, index=False)
@@ -127,4 +137,9 @@ def _two(value: float | None) -> str:
     return ABSENT if value is None or value != value else f"{value:.2f}"
 
 
-SUMMARY_FORMAT = {"MAPE (%)": _two, "Mean error (%)": _signed, "Worst error (%)": _signed}
+SUMMARY_FORMAT = {
+    "MAPE (%)": _two,
+    "Baseline MAPE (%)": _two,
+    "Mean error (%)": _signed,
+    "Worst error (%)": _signed,
+}

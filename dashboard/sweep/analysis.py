@@ -1,27 +1,57 @@
 """What is read off a sweep: metrics, the Pareto front, sensitivities."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from dashboard.compare import difference, digits
 from dashboard.sweep.evaluate import DONE, Row
 from dashboard.sweep.plan import BASE
+
+TENFOLD = 10
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A quantity of a record: its key, title, unit, scale to that unit, and whether less is better."""
+    """A quantity of a record: its key, title, unit, scale to that unit, and whether less is better.
+
+    With a `base`, a value in that unit, it is the difference to it in percent, or as a `multiple` of it.
+    """
 
     key: str
     title: str
     unit: str
     scale: float
     lower_is_better: bool = True
+    base: float | None = None
+    multiple: bool = False
 
     @property
     def label(self) -> str:
         """Title and unit."""
-        return f"{self.title} ({self.unit})"
+        if self.base is None:
+            return f"{self.title} ({self.unit})"
+        return f"{self.title} (times the baseline)" if self.multiple else f"{self.title} against the baseline (%)"
+
+    def said(self, value: float) -> str:
+        """A value with its unit; differences with sign, from tenfold on as a multiple."""
+        if self.base is None:
+            return f"{digits(value)} {self.unit}"
+        if self.multiple:
+            return f"x {digits(value)}"
+        return difference(1 + value / 100, 1) or "no difference"
+
+    def against(self, base: Row | None, rows: Sequence[Row] = ()) -> "Metric":
+        """The difference to a row's value; the quantity itself where that has none, or zero.
+
+        In percent; as a multiple where `rows` are ten times away from it, for which percent are no scale.
+        """
+        height = value(base, self) if base else None
+        if not height:
+            return self
+        ratios = [size / height for row in rows if (size := value(row, self)) is not None]
+        far = any(not 1 / TENFOLD < ratio < TENFOLD for ratio in ratios) and min(ratios) > 0
+        return replace(self, base=height, multiple=far)
 
 
 METRICS: dict[str, Metric] = {
@@ -40,9 +70,14 @@ METRICS: dict[str, Metric] = {
 
 
 def value(row: Row, metric: Metric) -> float | None:
-    """A row's value in the metric's unit; None where there is none."""
+    """A row's value in the metric's unit, or its difference in percent; None where there is none."""
     given = row.get(metric.key)
-    return None if given is None else float(given) * metric.scale
+    if given is None:
+        return None
+    size = float(given) * metric.scale
+    if metric.base is None:
+        return size
+    return size / metric.base if metric.multiple else 100 * (size / metric.base - 1)
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,12 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dashboard import units
+from dashboard import settings, units
 from dashboard.recipe import PRESETS, WORKLOAD, choices, preset_keys, variables
 from presets.errors import PresetError, unknown
 from presets.quantity import Number, parse_number
 
 MAX_AXES = 3
-MAX_VALUES = 1000  # of one parameter
 _FORMS = "KEY=V1,V2,... or KEY=FIRST..LAST*FACTOR or KEY=FIRST..LAST+STEP"
 
 
@@ -51,10 +50,13 @@ def parse_axis(line: str) -> Axis:
         raise PresetError(f"'{line.strip()}': write it as {_FORMS}")
     if key not in variables():
         raise PresetError(unknown("parameter", key, variables()))
-    values = itertools.islice(_values(key, given), MAX_VALUES + 1)
+    most = settings.sweep_points()
+    values = itertools.islice(_values(key, given), most + 1)
     distinct = tuple(dict.fromkeys(values))
-    if len(distinct) > MAX_VALUES:
-        raise PresetError(f"{key} takes more than {MAX_VALUES:,} values; at most {MAX_VALUES:,} can be swept")
+    if len(distinct) > most:
+        raise PresetError(
+            f"{key} takes more than {most:,} values; at most {most:,} can be swept (SIMFA_SWEEP_POINTS)"
+        )
     _check_names(key, distinct)
     return Axis(key, distinct)
 
@@ -94,7 +96,10 @@ def _range(key: str, part: str) -> Iterator[str]:
     if last < first or step <= (1 if operator == "*" else 0) or (operator == "*" and first <= 0):
         raise PresetError(f"{key}: '{part}' never gets to its last value")
     for n in itertools.count():
-        value = first * step**n if operator == "*" else first + step * n
+        try:
+            value = first * step**n if operator == "*" else first + step * n
+        except OverflowError:  # beyond floating point, so beyond the last value too
+            return
         if value > last:
             return
         yield units.text(key, value)

@@ -7,6 +7,8 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 
+from dashboard import settings
+from dashboard.limits import Refused
 from dashboard.sweep import run
 from dashboard.sweep.plan import Plan
 from dashboard.sweep.run import ENDED, QUEUED, RUNNING, Sweep
@@ -46,12 +48,20 @@ class SweepBoard:
             return self._remember(found)
 
     def submit(self, plan: Plan, estimator: str) -> Sweep:
-        """Start a sweep, or join the one that runs; points that ended without an answer are taken up again."""
+        """Start a sweep, or join the one that runs; points that ended without an answer are taken up again.
+
+        Raises Refused when too many wait.
+        """
         key = plan.key(estimator)
         with self._changed:
             known = self._sweeps.get(key)
             if known is not None and known.active:
                 return known
+            if len(self._queued()) >= settings.queue():
+                raise Refused(
+                    f"{settings.queue()} sweeps wait already, as many as this server allows (SIMFA_QUEUE). "
+                    "Try again in a while."
+                )
             self._sweeps.pop(key, None)
             sweep = self._remember(Sweep(key, plan, estimator))
             self._changed.notify_all()
@@ -66,16 +76,16 @@ class SweepBoard:
 
     def position(self, key: str) -> int:
         """Place among the waiting, 1 for the next; 0 when it does not wait."""
-        return next((n for n, sweep in enumerate(self._waiting(), start=1) if sweep.key == key), 0)
+        with self._changed:
+            return next((n for n, sweep in enumerate(self._queued(), start=1) if sweep.key == key), 0)
 
     def active(self) -> list[Sweep]:
         """Sweeps that run or wait, in order."""
         with self._changed:
             return [sweep for sweep in self._sweeps.values() if sweep.active]
 
-    def _waiting(self) -> list[Sweep]:
-        with self._changed:
-            return [sweep for sweep in self._sweeps.values() if sweep.state == QUEUED]
+    def _queued(self) -> list[Sweep]:
+        return [sweep for sweep in self._sweeps.values() if sweep.state == QUEUED]
 
     def _remember(self, sweep: Sweep) -> Sweep:
         self._sweeps[sweep.key] = sweep

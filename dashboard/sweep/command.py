@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dashboard import export
 from dashboard.catalog import ESTIMATORS, known
-from dashboard.recipe import BARE, OWN, Recipe
+from dashboard.recipe import from_options
 from dashboard.sweep import evaluate, run
 from dashboard.sweep.plan import CHANGES_PCT, GRID, LIST, SENSITIVITY, Plan, make
 from dashboard.sweep.workers import connect
@@ -19,6 +19,15 @@ FORMATS = ("csv", "json", "parquet")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The experiment in the middle, what is varied, the estimator, and the format."""
+    add_points(parser)
+    parser.add_argument("--format", choices=FORMATS, default="csv")
+    parser.add_argument("--csv", action="store_const", const="csv", dest="format", help="as --format csv")
+    parser.add_argument("-o", "--output", type=Path, help="write to a file (needed for parquet)")
+    parser.set_defaults(run=sweep)
+
+
+def add_points(parser: argparse.ArgumentParser) -> None:
+    """The experiment in the middle, what is varied, and the estimator."""
     add_experiment_options(parser, seq_required=False)
     parser.add_argument(
         "--vary",
@@ -34,10 +43,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--change", type=int, default=10, help="percent for --sensitivity; default %(default)s")
     parser.add_argument("--estimator", default="simfa-python", help=f"{', '.join(ESTIMATORS)}; default %(default)s")
-    parser.add_argument("--format", choices=FORMATS, default="csv")
-    parser.add_argument("--csv", action="store_const", const="csv", dest="format", help="as --format csv")
-    parser.add_argument("-o", "--output", type=Path, help="write to a file (needed for parquet)")
-    parser.set_defaults(run=sweep)
 
 
 def sweep(args: argparse.Namespace) -> int:
@@ -45,8 +50,7 @@ def sweep(args: argparse.Namespace) -> int:
     estimator = known(args.estimator)
     if args.format == "parquet" and args.output is None:
         raise PresetError("--format parquet is no text: name a file with --output")
-    plan = _plan(args)
-    rows = _simulated(plan, estimator.name) if estimator.simulated else evaluate.instant(plan, estimator.name)
+    rows = answered(plan_of(args), estimator.name)
     if args.output is None:
         print(export.to_csv(rows) if args.format == "csv" else export.to_json(rows), end="")
     else:
@@ -62,8 +66,14 @@ def written(rows: list[evaluate.Row], form: str) -> bytes:
     return (export.to_csv(rows) if form == "csv" else export.to_json(rows)).encode()
 
 
-def _plan(args: argparse.Namespace) -> Plan:
-    recipe = _recipe(args)
+def answered(plan: Plan, estimator: str) -> list[evaluate.Row]:
+    """Every point's row, simulated here and now where the estimator asks for it."""
+    return _simulated(plan, estimator) if ESTIMATORS[estimator].simulated else evaluate.instant(plan, estimator)
+
+
+def plan_of(args: argparse.Namespace) -> Plan:
+    """The points that the options describe. Raises PresetError."""
+    recipe = from_options(args)
     if args.sensitivity is not None:
         if args.vary or args.list:
             raise PresetError("--sensitivity goes one value at a time; it excludes --vary and --list")
@@ -75,35 +85,6 @@ def _plan(args: argparse.Namespace) -> Plan:
     if not args.vary:
         raise PresetError("give --vary KEY=V1,V2,... (up to three times) or --sensitivity KEY,KEY,...")
     return make(recipe, LIST if args.list else GRID, "\n".join(args.vary))
-
-
-def _recipe(args: argparse.Namespace) -> Recipe:
-    for option, text in (("--seq", args.seq), ("--llm", args.llm)):
-        if text and "," in text:
-            raise PresetError(f"{option}: {text} are several; vary them: --vary {option[2:]}={text}")
-    bare = args.heads_q is not None
-    if bare and (args.llm or args.head_dim is None):
-        raise PresetError("a bare shape is --heads-q N --heads-kv N --head-dim N, without --llm")
-    try:
-        length = int((args.seq or "4096").replace("_", ""))
-    except ValueError:
-        raise PresetError(f"--seq: '{args.seq}' is not a whole number of tokens") from None
-    settings = [*args.set, *([f"sm.clock_hz={args.clock_mhz!r}MHz"] if args.clock_mhz is not None else [])]
-    shape = {"heads_q": args.heads_q, "heads_kv": args.heads_kv or args.heads_q, "head_dim": args.head_dim}
-    return Recipe(
-        llm=BARE if bare else args.llm or "llama3-8b",
-        **(shape if bare else {}),
-        seq=length,
-        split=args.seq_kv is not None,
-        seq_kv=args.seq_kv or length,
-        batch=args.batch,
-        dtype=args.dtype,
-        causal=args.causal,
-        tp=args.tensor_parallel,
-        gpu=args.gpu,
-        kernel=args.kernel or OWN,
-        set="\n".join(settings),
-    )
 
 
 def _simulated(plan: Plan, estimator: str) -> list[evaluate.Row]:

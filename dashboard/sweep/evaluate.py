@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from dashboard import compare
+from dashboard import compare, limits
 from dashboard.catalog import ESTIMATORS, record_of
 from dashboard.sweep.plan import Plan, Point
 from presets.errors import NotModelled
@@ -35,6 +35,7 @@ def impossible(plan: Plan, point: Point, estimator: str) -> Row | None:
     if not reason and ESTIMATORS[estimator].simulated:
         try:
             coverage.check(point.experiment)
+            reason = limits.refusal(point.experiment)
         except NotModelled as not_modelled:
             reason = str(not_modelled)
     return row(plan, point, estimator, IMPOSSIBLE, None, reason) if reason else None

@@ -23,12 +23,22 @@ def lines(plan: Plan, rows: Sequence[Row], metric: Metric) -> str:
         return f"{metric.title}: no answers"
     low, high = min(known, key=lambda pair: pair[0]), max(known, key=lambda pair: pair[0])
     if low[0] == high[0]:
-        return f"{metric.title} is {digits(low[0])} {metric.unit} everywhere"
-    span = f"{metric.title} from {digits(low[0])} to {digits(high[0])} {metric.unit}"
+        return f"{metric.title}{_to(metric)} is {metric.said(low[0])} everywhere"
+    span = f"{metric.title}{_to(metric)} from {_first(metric, low[0])} to {metric.said(high[0])}"
     if any(axis.key in WORKLOAD for axis in plan.axes):
         return f"{span}, least at {label(plan, low[1])}"  # other work: no point is better than another
     best = low if metric.lower_is_better else high
     return f"{span}, best at {label(plan, best[1])}"
+
+
+def _to(metric: Metric) -> str:
+    """Whether a span is of values or of differences."""
+    return "" if metric.base is None else " against the baseline"
+
+
+def _first(metric: Metric, value: float) -> str:
+    """The lower end of a span: its unit stands at the upper one."""
+    return digits(value) if metric.base is None else metric.said(value)
 
 
 def tornado(bars: Sequence[Bar], metric: Metric, change_pct: int) -> str:

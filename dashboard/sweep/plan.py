@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from dashboard import units
+from dashboard import settings, units
 from dashboard.recipe import Recipe
 from dashboard.sweep import axes as axis_text
 from dashboard.sweep.axes import Axis
@@ -20,7 +20,6 @@ from simfa import coverage
 
 GRID, LIST, SENSITIVITY = "grid", "list", "sensitivity"
 MODES = (GRID, LIST, SENSITIVITY)
-MAX_POINTS = 1000
 CHANGES_PCT = (5, 10, 20, 50)
 BASE = "base"
 
@@ -62,7 +61,7 @@ class Plan:
 
 
 def grid(recipe: Recipe, axes: Sequence[Axis]) -> Plan:
-    """Every combination of the values, the last parameter fastest. Raises PresetError above MAX_POINTS."""
+    """Every combination of the values, the last parameter fastest. Raises PresetError above SIMFA_SWEEP_POINTS."""
     count = 1
     for axis in axes:
         count *= len(axis.values)
@@ -148,6 +147,9 @@ def _point(recipe: Recipe, changes: Mapping[str, str], role: str, load: Any = lo
 
 
 def _check_count(count: int, how: str) -> None:
-    if count > MAX_POINTS:
+    most = settings.sweep_points()
+    if count > most:
         what = f"{how} = {count:,} points" if " x " in how else f"{count:,} points"
-        raise PresetError(f"{what} are more than the {MAX_POINTS:,} a sweep may have; take fewer or coarser values")
+        raise PresetError(
+            f"{what} are more than the {most:,} a sweep may have (SIMFA_SWEEP_POINTS); take fewer or coarser values"
+        )

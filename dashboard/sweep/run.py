@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dashboard import answers
+from dashboard import answers, settings
 from dashboard.jobs import ATTEMPTS
 from dashboard.sweep import evaluate
 from dashboard.sweep.evaluate import CANCELLED, DONE, FAILED, WAITING, Row
@@ -163,7 +163,8 @@ def _answer(sweep: Sweep, index: int, workers: Workers) -> None:
     if folder is not None:
         folder.mkdir(exist_ok=True)
     try:
-        state, outcome = workers.call(simulate_point, experiment, coverage.model_digest(), folder)
+        limit_s = settings.timeout_s()
+        state, outcome = workers.call(simulate_point, experiment, coverage.model_digest(), folder, limit_s)
     except WorkerLost:
         raise
     except Exception as error:  # one point's trouble is its row's, not the sweep's

@@ -5,7 +5,8 @@ from typing import Any
 
 import pandas as pd
 
-from dashboard import units
+from dashboard import standing, units
+from dashboard.catalog import ESTIMATORS
 from dashboard.compare import digits
 from dashboard.sweep import analysis
 from dashboard.sweep.analysis import Cost, Metric
@@ -67,21 +68,38 @@ def pareto(
     return points, front, (title(first), title(second))
 
 
+def place(row: Row | None, first: str, second: str) -> tuple[Any, Any] | None:
+    """Where a record that is no point of the sweep stands in a Pareto view; None where it has not both values."""
+    metrics = [analysis.METRICS.get(key) for key in (first, second)]
+    values = [analysis.value(row, metric) if row and metric else None for metric in metrics]
+    return (values[0], values[1]) if None not in values else None
+
+
 def label(plan: Plan, row: Row) -> str:
     """A point in words: its coordinates."""
     return ", ".join(f"{axis.key} {units.shown(axis.key, row.get(axis.key))}" for axis in plan.axes)
 
 
 def table(plan: Plan, rows: Sequence[Row], metrics: Sequence[Metric], base: Row | None) -> pd.DataFrame:
-    """The table people read: coordinates, state, metrics with units, difference to the baseline, reason."""
+    """The table people read: coordinates, state, metrics with units, difference to the baseline, reason.
+
+    Rows are those of all points, in order; the state of a simulated one carries its mark.
+    """
     found = []
-    for row in rows:
+    for index, row in enumerate(rows):
         if "role" in row:
             head = {"Varied": row["varied"] or "base", "Value": _shown(row["varied"], row["value"])}
         else:
             head = {axis.key: _shown(axis.key, row.get(axis.key)) for axis in plan.axes}
-        found.append(head | {"State": row["state"]} | _figures(row, metrics, base) | {"Why": row["reason"]})
+        state = {"State": row["state"] + _mark(plan, row, index)}
+        found.append(head | state | _figures(row, metrics, base) | {"Why": row["reason"]})
     return pd.DataFrame(found)
+
+
+def _mark(plan: Plan, row: Row, index: int) -> str:
+    experiment = plan.points[index].experiment
+    answered = row["state"] == DONE and experiment is not None and ESTIMATORS[row["estimator"]].simulated
+    return standing.mark(experiment) if answered and experiment is not None else ""
 
 
 def _figures(row: Row, metrics: Sequence[Metric], base: Row | None) -> dict[str, str]:

@@ -1,16 +1,17 @@
-"""Where simulated points run: joblib's worker processes here, or a Dask cluster through joblib's own backend."""
+"""Where simulated points run: this server's worker processes, or a Dask cluster through joblib's own backend."""
 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from joblib import Parallel, delayed, parallel_config
-from joblib.externals.loky.process_executor import BrokenProcessPool
 
-from dashboard import jobs, settings
+from dashboard import jobs, limits, settings, workers
+from dashboard.workers import Overdue, WorkerLost
 from presets.errors import NotModelled, PresetError
 from presets.experiment import Experiment
 from simfa import coverage
@@ -19,23 +20,23 @@ CONNECT_S = 10
 MAX_SLOTS = 64  # points in flight on a cluster: one waiting thread each
 
 
-class WorkerLost(Exception):
-    """The process that worked on a point is gone; nothing is known about the point."""
-
-
 class LocalWorkers:
     """The dashboard's own worker processes; Compare's simulations take turns with a sweep's points there."""
 
-    slots = jobs.WORKERS
     on_this_machine = True
-    words = f"{jobs.WORKERS} worker processes"
+
+    def __init__(self) -> None:
+        self._pool = workers.shared()
+        self.slots = self._pool.slots
+        self.words = f"{self.slots} worker processes" if self.slots > 1 else "1 worker process"
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """`function(*arguments)` in a worker process. Raises WorkerLost if the process dies."""
+        limit_s = settings.timeout_s()
         try:
-            return jobs.in_worker(function, *arguments)
-        except BrokenProcessPool:
-            raise WorkerLost from None
+            return self._pool.call(function, *arguments, within_s=limit_s + jobs.GRACE_S)
+        except Overdue:
+            return jobs.FAILED, limits.overdue(limit_s)
 
     def close(self) -> None:
         """The processes stay for the next one."""
@@ -98,29 +99,33 @@ def connect() -> Workers:
     return DaskWorkers(address) if address else LocalWorkers()
 
 
-def simulate_point(experiment: Experiment, digest: str, folder: Path | None) -> tuple[str, Any]:
+def simulate_point(experiment: Experiment, digest: str, folder: Path | None, limit_s: float) -> tuple[str, Any]:
     """On a worker: the state and the record of one run, or the reason why there is none.
 
     `digest` names the sources of the asking side; `folder` (on this machine only) takes progress and holds the
-    cancel mark.
+    cancel mark; `limit_s` is how long the run may take.
     """
     from presets.record import to_record
     from simfa import simulate
 
     if coverage.model_digest() != digest:
         return jobs.FAILED, "the worker has another version of the simulator than this process; update it"
-    watched: dict[str, Any] = {}
+    until = time.monotonic() + limit_s
+    watched: dict[str, Any] = {"should_stop": lambda: time.monotonic() > until}
     if folder is not None:
         jobs.write(folder / "pid", str(os.getpid()))
-        watched = {
-            "progress": lambda share: jobs.write(folder / "share", repr(share)),
-            "should_stop": lambda: (folder / "cancel").exists() or not folder.exists(),
-        }
+        watched["progress"] = lambda share: jobs.write(folder / "share", repr(share))
+        watched["should_stop"] = lambda: _called_off(folder) or time.monotonic() > until
     try:
         return jobs.DONE, to_record(experiment, simulate.run(experiment, **watched).result)
     except simulate.Cancelled:
-        return jobs.CANCELLED, "cancelled"
+        stopped = folder is not None and _called_off(folder)
+        return (jobs.CANCELLED, "cancelled") if stopped else (jobs.FAILED, limits.overdue(limit_s))
     except (NotModelled, simulate.SimulationError) as error:
         return jobs.FAILED, str(error)
     except MemoryError:
         return jobs.FAILED, "out of memory; choose a shorter length or a smaller batch"
+
+
+def _called_off(folder: Path) -> bool:
+    return (folder / "cancel").exists() or not folder.exists()

@@ -4,31 +4,30 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import compare, state, traffic
+from dashboard import charts, citation, compare, standing, state
 from dashboard.baseline import NAME as BASELINE
 from dashboard.baseline import against
 from dashboard.catalog import ESTIMATORS, record_of
-from dashboard.figures import bars, gantt, style
-from dashboard.figures import traffic as traffic_figure
+from dashboard.charts import NAMES
+from dashboard.figures import gantt, style
+from dashboard.report import compare as report
 from dashboard.widgets import baseline, url
 from dashboard.widgets.downloads import downloads
-from dashboard.widgets.experiment import DEFAULTS, current, sidebar, start
+from dashboard.widgets.experiment import DEFAULTS, VIEWS, current, sidebar, start
 from dashboard.widgets.simulation import TIMELINE_SM, simulation
+from dashboard.widgets.take_along import take_along
 from dashboard.widgets.why import why
 from presets.experiment import Experiment
 from simfa import coverage
 
-NAMES = {entry.name: (entry.title, entry.color) for entry in ESTIMATORS.values()}
-SHORT = {entry.name: (entry.short, entry.color) for entry in ESTIMATORS.values()}
-_VIEWS: dict[str, float | None] = {"Start": 0.0, "Middle": 0.5, "End": 1.0, "Whole run": None}
-
 
 def page() -> None:
-    experiment = sidebar(list(ESTIMATORS))
+    experiment = sidebar()
     if experiment is None:
         return
     st.markdown(f"#### {experiment.words()}")
-    st.caption(f"One layer's attention forward pass. Cycle simulation: {coverage.standing(experiment)}.")
+    mark = standing.mark(experiment)
+    st.caption(f"One layer's attention forward pass. Cycle simulation{mark}: {coverage.standing(experiment)}.")
     for caution in experiment.cautions():
         st.warning(f"Outside the validated range: {caution}")
     given, why_not = simulation(experiment, may_sample=True)
@@ -44,13 +43,20 @@ def page() -> None:
         baseline.pin_button(current(), answers)
     with cards:
         _cards(experiment, answers, bases, reference, why_not)
-    st.table(compare.table(answers, reference, bases))
+    titles = {name: title for name, (title, _) in standing.marked(NAMES, experiment).items()}
+    st.table(compare.table(answers, reference, bases, titles))
     with st.container(horizontal=True):
         _downloads(experiment, answers)
     for sentence in compare.reasons(answers):
         st.markdown(f"- {sentence}")
     _charts(experiment, answers, bases if reference == BASELINE else None)
     _pipeline(experiment, given, why_not)
+    take_along(
+        "",
+        _name(experiment),
+        citation.subject(experiment),
+        lambda link: report.make(experiment, answers, reference, pinned, given, link),
+    )
 
 
 def _switch(key: str, name: str) -> bool:
@@ -72,12 +78,13 @@ def _reference(answers: list[compare.Record]) -> str:
     shown = [record["estimator"] for record in answers]
     pinned = baseline.pinned() is not None
     shown = [BASELINE, *shown] if pinned else shown
-    index = 0 if pinned else shown.index(start("reference")) if start("reference") in shown else 0
+    key = "reference_pinned" if pinned else "reference"
+    index = shown.index(start(key)) if start(key) in shown else 0
     chosen = st.selectbox(
         "Differences to",
         shown,
         index,
-        key="reference_pinned" if pinned else "reference",
+        key=key,
         format_func=lambda name: "Baseline" if name == BASELINE else NAMES[name][0],
         persist_state="session",
     )
@@ -85,8 +92,11 @@ def _reference(answers: list[compare.Record]) -> str:
 
 
 def _downloads(experiment: Experiment, answers: list[compare.Record]) -> None:
-    name = f"compare_{experiment.llm.name or 'bare'}_{experiment.gpu.name}_{experiment.workload.seq_q}"
-    downloads(name, answers)
+    downloads(_name(experiment), answers)
+
+
+def _name(experiment: Experiment) -> str:
+    return f"compare_{experiment.llm.name or 'bare'}_{experiment.gpu.name}_{experiment.workload.seq_q}"
 
 
 def _cards(
@@ -100,15 +110,16 @@ def _cards(
     for column, record in zip(st.columns(len(answers)), answers, strict=True):
         estimator = ESTIMATORS[record["estimator"]]
         latency, base = record["latency_us"], bases[record["estimator"]]
+        simulated = estimator.simulated and latency is not None
         change = compare.difference(latency, base["latency_us"]) if base is not None else ""
         card = column.container(border=True, height="stretch", vertical_alignment="distribute")
         card.metric(
-            f":{estimator.accent}[**{estimator.title}**]",
+            f":{estimator.accent}[**{estimator.title}**]" + (standing.mark(experiment) if simulated else ""),
             compare.ABSENT if latency is None else f"{compare.digits(latency)} µs{compare.within(record)}",
             delta=f"{change} to {title}" if change else (why_not if latency is None else None),
             delta_color="off",
             delta_arrow="off",
-            help=estimator.about,
+            help=" ".join([estimator.about, standing.reason(experiment) if simulated else ""]).strip(),
         )
         with card:
             why(experiment, estimator.name, "compare", first="latency_us")
@@ -117,30 +128,11 @@ def _cards(
 def _charts(
     experiment: Experiment, answers: list[compare.Record], bases: dict[str, compare.Record | None] | None
 ) -> None:
-    chart = bars.figure(answers, SHORT, _bars_title(answers), bases)
-    st.plotly_chart(chart, key="bars", config=style.TOOLBAR)
-    curve = traffic.curve(experiment)
-    run = next(record for record in answers if record["estimator"] == "sim-fa")
-    point = None if run["dram_bytes"] is None else (experiment.workload.seq_kv, run["dram_bytes"])
-    axis = "Sequence length L = S (tokens)" if curve.sweeps_query else "K/V length S (tokens)"
-    chart = traffic_figure.figure(curve.points, curve.first_unfit_tokens, NAMES, point, axis)
+    st.plotly_chart(charts.compared(experiment, answers, bases), key="bars", config=style.TOOLBAR)
     pinned = baseline.pinned() if bases is not None else None
-    if pinned is not None:
-        traffic_figure.add_baseline(chart, traffic.curve(pinned.experiment).points)
+    chart = charts.dram_by_length(experiment, answers, pinned.experiment if pinned is not None else None)
     st.plotly_chart(chart, key="traffic", config=style.TOOLBAR)
-    st.caption(
-        f"Effective L2 {experiment.gpu.l2.effective_bytes / 2**20:g} MiB "
-        f"({experiment.gpu.provenance['l2.effective_bytes'].source}). Shaded: K/V of one head does not fit."
-    )
-
-
-def _bars_title(answers: list[compare.Record]) -> str:
-    times = {record["estimator"]: record["latency_us"] for record in answers if record["latency_us"] is not None}
-    slowest, fastest = max(times, key=lambda n: times[n]), min(times, key=lambda n: times[n])
-    return (
-        f"{NAMES[slowest][0]} is slowest, {compare.digits(times[slowest] / times[fastest])} times "
-        f"{NAMES[fastest][0]}"
-    )
+    st.caption(charts.effective_l2(experiment))
 
 
 def _pipeline(experiment: Experiment, given: dict[str, Any] | None, why_not: str) -> None:
@@ -160,10 +152,17 @@ def _pipeline(experiment: Experiment, given: dict[str, Any] | None, why_not: str
     if spans.empty:
         st.info(f"SM {TIMELINE_SM} ran no CTA: the grid is smaller than the GPU.")
         return
-    view = st.segmented_control("View", list(_VIEWS), default="Start", key="view", label_visibility="collapsed")
+    view = st.segmented_control(
+        "View",
+        list(VIEWS),
+        default=start("view"),
+        key="view",
+        label_visibility="collapsed",
+        persist_state="session",
+    )
     ctas = spans["cta"].nunique()
-    title = f"SM {TIMELINE_SM} ran {ctas} CTAs; drag to zoom, double-click for all of it"
-    window = gantt.window(spans, _VIEWS.get(view or "Start", 0.0))
+    title = f"SM {TIMELINE_SM} ran {ctas} CTAs{standing.mark(shown)}; drag to zoom, double-click for all of it"
+    window = gantt.window(spans, VIEWS.get(view or "Start", 0.0))
     chart = gantt.figure(spans, shown.gpu.sm.clock_hz, window, title, stale)
     st.plotly_chart(chart, key="gantt", config=style.TOOLBAR)
 

@@ -3,14 +3,13 @@
 import streamlit as st
 
 from dashboard import assumptions
-from dashboard.catalog import ESTIMATORS
-from dashboard.widgets import url
+from dashboard.widgets import baseline, url
 from dashboard.widgets.downloads import downloads
 from dashboard.widgets.experiment import DEFAULTS, sidebar
 
 
 def page() -> None:
-    experiment = sidebar(list(ESTIMATORS))
+    experiment = sidebar()
     if experiment is None:
         return
     st.markdown(f"#### What is assumed: {experiment.words()}")
@@ -20,15 +19,38 @@ def page() -> None:
         "informed: chosen by someone who had seen the measurements it is judged by; "
         "override: changed in this session."
     )
-    values = assumptions.table(experiment)
+    pinned = baseline.pinned()
+    values = assumptions.table(experiment, pinned.experiment if pinned else None)
+    if pinned:
+        _difference(int((values["Baseline"] != "").sum()))
     labels = list(dict.fromkeys(values["Label"]))
-    chosen = st.pills("Show", labels, selection_mode="multi", default=labels, label_visibility="collapsed")
-    st.dataframe(values[values["Label"].isin(chosen)], hide_index=True, height=640)
+    chosen = st.pills(
+        "Show",
+        labels,
+        selection_mode="multi",
+        default=url.several("preset_labels", labels, labels),
+        key="presets_shown",
+        label_visibility="collapsed",
+        persist_state="session",
+    )
+    url.keep_several("preset_labels", chosen, labels)
+    shown = values["Label"].isin(chosen)
+    if pinned and st.session_state.get("presets_differing"):
+        shown &= values["Baseline"] != ""
+    st.dataframe(values[shown], hide_index=True, height=640)
     with st.container(horizontal=True):
         downloads("presets", values.to_dict("records"))
     for spec in (experiment.gpu, experiment.kernel, experiment.llm):
         if spec.note:
             st.caption(f"{spec.title}: {spec.note}")
+
+
+def _difference(count: int) -> None:
+    """What differs from the pinned baseline, and a switch to see that alone."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.toggle("Only what differs from the baseline", key="presets_differing", persist_state="session")
+        values = "1 value differs" if count == 1 else f"{count} values differ"
+        st.caption(f"{values} from the baseline's, which stand in the column Baseline.")
 
 
 page()

@@ -4,15 +4,19 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import compare, export, regimes, regimes_words, rooflines, state
+from dashboard import charts, citation, compare, regimes, regimes_words, standing, state
+from dashboard.baseline import Baseline
 from dashboard.catalog import ESTIMATORS, record_of
-from dashboard.figures import regimes as regimes_figure
-from dashboard.figures import roofline, style
+from dashboard.figures import style
+from dashboard.plain import brief
 from dashboard.regimes import Regimes
-from dashboard.widgets import url
-from dashboard.widgets.experiment import DEFAULTS, sidebar, start
+from dashboard.report import regimes as report
+from dashboard.widgets import baseline, url
+from dashboard.widgets.downloads import downloads
+from dashboard.widgets.experiment import DEFAULTS, current, sidebar, start
 from dashboard.widgets.regimes import applied, published, what_ifs
 from dashboard.widgets.simulation import TIMELINE_SM
+from dashboard.widgets.take_along import take_along
 from dashboard.widgets.why import why
 from presets.errors import NotModelled, PresetError
 from presets.experiment import Experiment
@@ -24,7 +28,7 @@ _EXAMPLE = "?llm=bare&heads_q=8&heads_kv=8&gpu=gb10&kernel=cutile-fa-64x64"
 
 
 def page() -> None:
-    asked = sidebar(list(ESTIMATORS))
+    asked = sidebar()
     if asked is None:
         return
     head = st.container()
@@ -32,21 +36,33 @@ def page() -> None:
         settings, row = what_ifs(asked)
         experiment = applied(asked, settings)
     except PresetError as error:
-        st.error(f"This what-if cannot be built. {error}")
+        st.error(f"This what-if cannot be built. {brief(error)}")
         return
     with row:
         peer = _peer()
-    shown = regimes.curves(experiment, peer=peer)
+    shown, answers = regimes.curves(experiment, peer=peer), _answers(experiment)
+    given = _simulated_here(experiment)
+    with row:
+        baseline.pin_button(current().changed(settings), [*answers, given] if given else answers)
+    pinned = baseline.pinned()
+    base = regimes.curves(pinned.experiment, peer=peer) if pinned else None
     with head:
         _heading(shown, settings)
     measured, simulated = regimes.measured_points(experiment), _simulated(experiment)
-    _traffic(shown, measured, simulated)
-    for sentence in regimes_words.transition(shown):
-        st.markdown(f"- {sentence}")
-    answers = _answers(experiment)
-    _numbers(experiment, answers)
-    _roofline(experiment, answers)
-    _downloads(shown, measured, simulated)
+    _traffic(shown, base, measured, simulated)
+    said = regimes_words.transition(shown) + (regimes_words.against(shown, base) if base else [])
+    st.markdown("\n".join(f"- {sentence}" for sentence in said))
+    _numbers(experiment, answers, pinned)
+    known = [*answers, given] if given else answers
+    _roofline(experiment, known, pinned)
+    _downloads(shown, base, measured, simulated)
+    take_along(
+        "regimes",
+        _name(shown),
+        citation.subject(experiment),
+        lambda link: report.make(shown, known, measured, simulated, pinned, link, base),
+        published(),
+    )
 
 
 def _heading(shown: Regimes, settings: dict[str, str]) -> None:
@@ -86,24 +102,22 @@ def _answered(experiment: Experiment) -> dict[str, Any] | None:
     return state.answer(key, state.board().get(key))
 
 
-def _traffic(shown: Regimes, measured: list[dict[str, Any]], simulated: list[dict[str, Any]]) -> None:
-    landmarks = {
-        "boundary": shown.boundary_tokens,
-        "live_boundary": shown.live_boundary_tokens,
-        "waves": shown.wave_steps,
-        "length": shown.length,
-    }
-    axis = "Sequence length L = S (tokens)" if shown.sweeps_query else "K/V length S (tokens)"
+def _traffic(
+    shown: Regimes, base: Regimes | None, measured: list[dict[str, Any]], simulated: list[dict[str, Any]]
+) -> None:
     ink = "#FFFFFF" if st.context.theme.type == "dark" else "#000000"
-    title = regimes_words.title(shown)
-    chart = regimes_figure.figure(shown.points, NAMES, landmarks, measured, simulated, axis, title, ink)
+    chart = charts.traffic_by_length(shown, measured, simulated, base, ink)
     st.plotly_chart(chart, key="regimes", config=style.TOOLBAR)
     st.caption(_caption(shown, measured, simulated))
+    if simulated and standing.mark(shown.experiment):
+        st.caption(standing.reason(shown.experiment))
 
 
 def _caption(shown: Regimes, measured: list[dict[str, Any]], simulated: list[dict[str, Any]]) -> str:
     size = regimes_words.mib(shown.experiment.gpu.l2.effective_bytes)
     text = f"Effective L2 {size}. Shaded: K/V of one head does not fit (Eq. 4). GB = 10^9 bytes, MiB = 2^20 bytes. "
+    names = [column.split(".", 1)[1] for column in shown.points.columns if column.startswith("dram.")]
+    text += regimes_words.l2_counts(names) + " "
     text += regimes_words.points_said(measured, simulated)
     return text if measured else f"{text} [A shape that has measurements]({_EXAMPLE})."
 
@@ -115,28 +129,34 @@ def _answers(experiment: Experiment) -> list[compare.Record]:
     return [record_of(name, experiment) for name in names]
 
 
-def _numbers(experiment: Experiment, answers: list[compare.Record]) -> None:
+def _numbers(experiment: Experiment, answers: list[compare.Record], pinned: Baseline | None) -> None:
     for column, record in zip(st.columns(len(answers)), answers, strict=True):
         estimator = ESTIMATORS[record["estimator"]]
+        base = pinned.records.get(estimator.name) if pinned else None
         with column, st.container(border=True, height="stretch", vertical_alignment="distribute"):
             st.metric(
                 f":{estimator.accent}[**{estimator.title}**]",
                 f"DRAM {regimes_words.gb(record['dram_bytes'])}",
-                delta=regimes_words.beside(record),
+                delta=regimes_words.changed(record, base) or regimes_words.beside(record),
                 delta_color="off",
                 delta_arrow="off",
                 help=estimator.about,
             )
             with st.container(horizontal=True, vertical_alignment="center"):
-                st.caption(regimes_words.l2_said(record))
+                regime = f"{regimes_words.beside(record)}. " if base is not None else ""
+                st.caption(regime + regimes_words.l2_said(record, base))
                 why(experiment, estimator.name, "regimes")
 
 
-def _roofline(experiment: Experiment, answers: list[compare.Record]) -> None:
-    caps = rooflines.ceilings(experiment)
+def _roofline(experiment: Experiment, answers: list[compare.Record], pinned: Baseline | None) -> None:
     given = _simulated_here(experiment)
     records = [*answers, given] if given else answers
-    chart = roofline.figure(caps, rooflines.dots(records), MARKS, rooflines.title(answers, caps))
+    light = (
+        [pinned.records[one["estimator"]] for one in answers if one["estimator"] in pinned.records]
+        if pinned
+        else []
+    )
+    chart = charts.speed_of_light(experiment, records, light)
     st.plotly_chart(chart, key="roofline", config=style.TOOLBAR)
     st.caption(
         "Filled: FLOP per byte at L2; hollow: per byte of DRAM. Each stands under the ceiling of its own level. "
@@ -154,17 +174,19 @@ def _simulated_here(experiment: Experiment) -> dict[str, Any] | None:
     return given["record"] if given else None
 
 
-def _downloads(shown: Regimes, measured: list[dict[str, Any]], simulated: list[dict[str, Any]]) -> None:
+def _downloads(
+    shown: Regimes, base: Regimes | None, measured: list[dict[str, Any]], simulated: list[dict[str, Any]]
+) -> None:
     """The rows are written out when the box is opened, not at every moved slider."""
     box = st.popover("Download the data", on_change="rerun", key="regimes-download")
     if not box.open:
         return
-    rows = regimes.rows(shown, measured, simulated)
-    name = f"regimes_{shown.experiment.llm.name or 'bare'}_{shown.experiment.gpu.name}"
-    csv, json = export.to_csv(rows), export.to_json(rows)
     with box:
-        st.download_button("Download CSV", csv, f"{name}.csv", "text/csv", on_click="ignore")
-        st.download_button("Download JSON", json, f"{name}.json", "application/json", on_click="ignore")
+        downloads(_name(shown), regimes.rows(shown, measured, simulated, base))
+
+
+def _name(shown: Regimes) -> str:
+    return f"regimes_{shown.experiment.llm.name or 'bare'}_{shown.experiment.gpu.name}"
 
 
 page()

@@ -2,15 +2,20 @@
 
 import streamlit as st
 
+from dashboard import standing
 from dashboard.catalog import ESTIMATORS
 from dashboard.figures import style
 from dashboard.figures import sweep as figures
+from dashboard.report import sweep as report
 from dashboard.sweep import analysis, headlines, plan, views
+from dashboard.sweep.analysis import Metric
 from dashboard.sweep.evaluate import Row
 from dashboard.widgets import baseline, url
 from dashboard.widgets.downloads import downloads
-from dashboard.widgets.experiment import DEFAULTS, current, sidebar
-from dashboard.widgets.sweep import Asked, controls, kept_results, rows
+from dashboard.widgets.experiment import DEFAULTS, TABS, current, sidebar, start
+from dashboard.widgets.sweep import Asked, chosen_views, controls, fixed_value, kept_results, rows
+from dashboard.widgets.sweep_baseline import as_difference, pin_point
+from dashboard.widgets.take_along import take_along
 
 SHOWN = ("latency_us", "tflops", "dram_bytes", "l2_bytes", "tensor_core_utilization")
 
@@ -18,7 +23,7 @@ SHOWN_ROWS = 8
 
 
 def page() -> None:
-    experiment = sidebar(list(ESTIMATORS))
+    experiment = sidebar()
     if experiment is None:
         return
     st.markdown(f"#### {experiment.words()}")
@@ -28,40 +33,53 @@ def page() -> None:
     found = rows(asked)
     base = baseline.record(asked.estimator)
     if asked.plan.mode == plan.SENSITIVITY:
-        _sensitivities(asked, found)
+        _sensitivities(asked, found, base)
     else:
         _pictures(asked, found, base)
     _table(asked, found, base)
     kept_results()
+    _take_along(asked, found)
+
+
+def _take_along(asked: Asked, found: list[Row]) -> None:
+    pinned, (pareto, fixed) = baseline.pinned(), chosen_views(asked)
+    made = asked.plan, found, asked.estimator, asked.metric, pinned
+    take_along(
+        "sweep",
+        f"sweep_{asked.estimator}",
+        report.subject(asked.plan, found, asked.estimator),
+        lambda link: report.make(*made, link, pareto, fixed),
+    )
 
 
 def _pictures(asked: Asked, found: list[Row], base: Row | None) -> None:
-    lines, heat, pareto = st.tabs(["Lines", "Heat map", "Pareto"])
+    metric = as_difference(asked.metric, base, found)
+    lines, heat, pareto = st.tabs(TABS, default=start("sweep_tab"), key="sweep_tab", on_change="rerun")
     with lines:
-        _lines(asked, found, base)
+        _lines(asked, metric, found, base)
     with heat:
-        _heat(asked, found)
+        _heat(asked, metric, found)
     with pareto:
-        _pareto(asked, found)
+        _pareto(asked, found, base)
 
 
-def _lines(asked: Asked, found: list[Row], base: Row | None) -> None:
-    groups = views.groups(asked.plan, found, asked.metric)
+def _lines(asked: Asked, metric: Metric, found: list[Row], base: Row | None) -> None:
+    groups = views.groups(asked.plan, found, metric)
     if not groups:
         st.info("No point has an answer yet; the table says why.")
         return
-    height = analysis.value(base, asked.metric) if base else None
+    height = analysis.value(base, metric) if base else None
     chart = figures.lines(
         groups,
         views.axis_title(asked.plan.axes[0].key),
-        asked.metric.label,
-        headlines.lines(asked.plan, found, asked.metric),
+        metric.label,
+        headlines.lines(asked.plan, found, metric),
         height,
     )
     st.plotly_chart(chart, key="sweep_lines", config=style.TOOLBAR)
 
 
-def _heat(asked: Asked, found: list[Row]) -> None:
+def _heat(asked: Asked, metric: Metric, found: list[Row]) -> None:
     axes = asked.plan.axes
     if len(axes) < 2 or asked.plan.mode != plan.GRID:
         st.info("A heat map needs a grid of two or three parameters.")
@@ -70,34 +88,53 @@ def _heat(asked: Asked, found: list[Row]) -> None:
     if len(axes) == 3:
         key = axes[2].key
         options = list(dict.fromkeys(row[key] for row in found))
-        fixed = {key: st.selectbox(key, options, key="heat_fixed")}
-    columns, lines, cells = views.cells(asked.plan, found, asked.metric, axes[0], axes[1], fixed)
-    titles = (axes[0].key, axes[1].key, asked.metric.label)
-    title = f"{asked.metric.label} by {axes[0].key} and {axes[1].key}"
-    st.plotly_chart(figures.heat(columns, lines, cells, titles, title), key="sweep_heat", config=style.TOOLBAR)
+        fixed = {key: fixed_value(key, options)}
+    columns, lines, cells = views.cells(asked.plan, found, metric, axes[0], axes[1], fixed)
+    titles = (axes[0].key, axes[1].key, metric.label)
+    title = f"{metric.label} by {axes[0].key} and {axes[1].key}"
+    kind = figures.VALUES if metric.base is None else figures.MULTIPLES if metric.multiple else figures.PERCENT
+    chart = figures.heat(columns, lines, cells, titles, title, kind)
+    st.plotly_chart(chart, key="sweep_heat", config=style.TOOLBAR)
 
 
-def _pareto(asked: Asked, found: list[Row]) -> None:
+def _pareto(asked: Asked, found: list[Row], base: Row | None) -> None:
     options = [*analysis.METRICS, *headlines.numeric_axes(asked.plan, found)]
     left, right = st.columns(2)
     first = left.selectbox(
-        "Horizontal", options, options.index("latency_us"), key="pareto_x", format_func=views.title
+        "Horizontal",
+        options,
+        _index(options, "pareto_x"),
+        key="pareto_x",
+        format_func=views.title,
+        persist_state="session",
     )
     second = right.selectbox(
-        "Vertical", options, options.index("dram_bytes"), key="pareto_y", format_func=views.title
+        "Vertical",
+        options,
+        _index(options, "pareto_y"),
+        key="pareto_y",
+        format_func=views.title,
+        persist_state="session",
     )
     points, front, titles = views.pareto(asked.plan, found, str(first), str(second))
     title = f"{len(front)} of {len(points)} points are beaten in neither quantity"
-    st.plotly_chart(figures.pareto(points, front, titles, title), key="sweep_pareto", config=style.TOOLBAR)
+    chart = figures.pareto(points, front, titles, title, views.place(base, str(first), str(second)))
+    st.plotly_chart(chart, key="sweep_pareto", config=style.TOOLBAR)
 
 
-def _sensitivities(asked: Asked, found: list[Row]) -> None:
+def _index(options: list[str], key: str) -> int:
+    """Where a side of the Pareto view starts: as the URL says, if that is one of them."""
+    return options.index(start(key) if start(key) in options else str(DEFAULTS[key]))
+
+
+def _sensitivities(asked: Asked, found: list[Row], base: Row | None) -> None:
     bars, still, unanswered = analysis.tornado(found, asked.metric)
     if bars:
         chart = figures.tornado(
             headlines.bars(bars),
             f"Change of {asked.metric.title.lower()} in percent",
             headlines.tornado(bars, asked.metric, asked.plan.change_pct),
+            analysis.value(base, asked.metric.against(found[0])) if base else None,
         )
         st.plotly_chart(chart, key="sweep_tornado", config=style.TOOLBAR)
     elif found and found[0]["state"] == "done":
@@ -116,8 +153,18 @@ def _table(asked: Asked, found: list[Row], base: Row | None) -> None:
             f"The baseline has no answer by {ESTIMATORS[asked.estimator].title}; run it on the Compare page."
         )
     shown = views.table(asked.plan, found, metrics, base)
-    st.dataframe(shown, hide_index=True, height="content" if len(found) <= SHOWN_ROWS else 320)
-    with st.container(horizontal=True):
+    event = st.dataframe(
+        shown,
+        hide_index=True,
+        height="content" if len(found) <= SHOWN_ROWS else 320,
+        key="sweep_table",
+        on_select="rerun",
+        selection_mode="single-row",
+    )
+    if ESTIMATORS[asked.estimator].simulated:
+        st.caption(standing.count(point.experiment for point in asked.plan.points))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        pin_point(asked, found, event.selection["rows"])
         downloads(f"sweep_{asked.estimator}", found)
 
 

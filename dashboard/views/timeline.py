@@ -2,17 +2,29 @@
 
 import streamlit as st
 
-from dashboard import align, examples, shown, state
-from dashboard.catalog import ESTIMATORS
+from dashboard import align, examples, shown, standing, state
+from dashboard.baseline import closed
 from dashboard.figures import style
 from dashboard.figures import timeline as timeline_figure
 from dashboard.plain import markdown
+from dashboard.report import timeline as report
 from dashboard.shown import Shown
-from dashboard.widgets import url
-from dashboard.widgets.experiment import DEFAULTS, sidebar
+from dashboard.widgets import baseline, url
+from dashboard.widgets.experiment import DEFAULTS, current, sidebar
 from dashboard.widgets.simulation import simulation
-from dashboard.widgets.timeline_controls import Choice, choice, kept_view, pager, view
+from dashboard.widgets.take_along import take_along
+from dashboard.widgets.timeline_controls import (
+    Choice,
+    choice,
+    kept_view,
+    linked_box,
+    pager,
+    published,
+    selecting,
+    view,
+)
 from dashboard.widgets.timeline_window import selected, window_section
+from dashboard.window import Window
 from presets.errors import PresetError
 from presets.experiment import Experiment
 
@@ -22,17 +34,19 @@ FIRST, SECOND = "-timeline", "-timeline-second"
 
 
 def page() -> None:
-    experiment = sidebar(list(ESTIMATORS))
+    experiment = sidebar()
     if experiment is None:
         return
     st.markdown(f"#### {experiment.words()}")
     with st.container():
-        chosen = choice(experiment)
+        chosen, row = choice(experiment)
     left, right = st.columns(2) if chosen.second else (st.container(), st.container())
     with left:
         first, remark = _first(experiment, chosen.sm)
     with right:
         second = _second(chosen)
+    with row:
+        _pin(experiment, first)
     if first is None or first.spans.empty:
         st.info(remark if first is None else f"SM {chosen.sm} ran no CTA: the grid is smaller than the GPU.")
         return
@@ -64,11 +78,18 @@ def _second(chosen: Choice) -> Shown | None:
     """The run to lay beside the first; its last answer, as stale, while the next one is missing."""
     if chosen.second is None:
         return None
-    given, _ = simulation(chosen.second, chosen.sm, SECOND)
+    given, _ = simulation(chosen.second, min(chosen.sm, chosen.second.gpu.sm.count - 1), SECOND)
     if given is not None:
-        return Shown(chosen.second, given, chosen.second_name)
+        return Shown(chosen.second, given, chosen.second_name, pinned=chosen.to_baseline)
     kept = state.last_answer(SECOND)
     return Shown(*kept, "An earlier second run (stale)", stale=True) if kept else None
+
+
+def _pin(experiment: Experiment, first: Shown | None) -> None:
+    """Pins this experiment with its closed forms and, if it is there, its simulation."""
+    answers = closed(experiment)
+    simulated = first.answer["record"] if first is not None and not first.stale else None
+    baseline.pin_button(current(), [*answers, simulated] if simulated else answers)
 
 
 def _figure(chosen: Choice, runs: list[Shown], remark: str) -> None:
@@ -79,16 +100,24 @@ def _figure(chosen: Choice, runs: list[Shown], remark: str) -> None:
     st.caption(remark)
     aligned_at = align.words(chosen.place, chosen.nth_cta, chosen.nth_tile)
     revision = f"{runs[0].experiment.words()}|{asked}|{aligned_at}"
-    drawn = kept_view(revision, [run.drawn() for run in runs], shown.view(runs, place))
+    stale = runs[0].stale
+    drawn = kept_view(revision, [run.drawn() for run in runs], shown.view(runs, place), stale)
+    mark = linked_box()
     chart = timeline_figure.figure([run.run() for run in runs], drawn, shown.title(runs), aligned_at, revision)
+    if mark is not None:
+        timeline_figure.mark(chart, mark)
     with st.container(height=chart.layout.height, border=False, gap=None):  # stays while a new figure is put in
         event = st.plotly_chart(
-            chart, key=FIGURE, config=style.TIME_TOOLBAR, on_select="rerun", selection_mode="box"
+            chart, key=FIGURE, config=style.TIME_TOOLBAR, on_select=selecting, selection_mode="box"
         )
+    for reason in dict.fromkeys(standing.reason(run.experiment) for run in runs):
+        if reason:
+            st.caption(reason)
     for run in runs:
         if run.answer["left_out"]:
             st.caption(f"{run.name}: {run.answer['left_out']:,} later spans are not shown.")
-    window_section(runs, FIGURE, drawn, selected(event))
+    box = selected(event) or linked_box()
+    window_section(runs, FIGURE, drawn, box, lambda visible: _take_along(runs, visible, box, aligned_at))
 
 
 def _downloads(runs: list[Shown]) -> None:
@@ -96,9 +125,24 @@ def _downloads(runs: list[Shown]) -> None:
         for number, run in enumerate(runs):
             if len(runs) > 1:
                 st.caption(run.name)
-            for label, name, kind, content in shown.downloads(run):
-                st.download_button(label, content, name, kind, key=f"{number} {label}", on_click="ignore")
+            for table, files in shown.downloads(run).items():
+                st.caption(table)
+                with st.container(horizontal=True):
+                    for label, name, kind, content in files:
+                        st.download_button(label, content, name, kind, key=f"{number} {label}", on_click="ignore")
+
+
+def _take_along(runs: list[Shown], visible: Window, box: Window | None, aligned_at: str) -> None:
+    first, pinned = runs[0], baseline.pinned()
+    work, sm = first.experiment.workload, first.answer["sm"]
+    take_along(
+        "timeline",
+        f"timeline_{first.experiment.llm.name or 'bare'}_{first.experiment.gpu.name}_{work.seq_q}_sm{sm}",
+        report.subject(runs),
+        lambda link: report.make(runs, visible, box, aligned_at, pinned, link),
+        published(),
+    )
 
 
 page()
-url.publish(DEFAULTS)
+url.publish(DEFAULTS, published())

@@ -1,82 +1,92 @@
-"""Validation: the simulator's parts against public references, all points, with what was fitted."""
+"""Validation: is it true? A view for each figure and table of the paper, then the public measurements."""
 
-from typing import Any
-
-import pandas as pd
 import streamlit as st
 
-from dashboard import examples
-from dashboard.figures import style, validation
+from dashboard.figures import style
+from dashboard.figures.style import INK
+from dashboard.plain import markdown
+from dashboard.report import validation as report
+from dashboard.validation.catalog import OVERVIEW
+from dashboard.validation.view import Answer, NotStored, View
+from dashboard.widgets import url
+from dashboard.widgets.downloads import downloads
+from dashboard.widgets.experiment import DEFAULTS, unseen
+from dashboard.widgets.take_along import take_along
+from dashboard.widgets.validation import chosen, published
+from simfa import coverage
 
-_COLUMNS = {
-    "label": "Point",
-    "reference": "Reference",
-    "model": "Model",
-    "unit": "Unit",
-    "error_pct": "Error (%)",
-    "fitted": "Seen by a fit",
-}
-
-
-_CHANGES = {
-    "label": "Launch",
-    "reference": "Full model",
-    "model": "Without",
-    "unit": "Unit",
-    "error_pct": "Change (%)",
-}
+TABLE_PX, ROW_PX, HEAD_PX = 420, 30, 36
 
 
-def page() -> None:
-    st.markdown("#### Is it true? The simulator's parts against public references")
-    st.caption(
-        "Errors are the model's, in % of the reference, over all points of a study. Run them anew: python -m simfa "
-        "validate. More kernels, the paper's parameters and single mechanisms: --study fa3-all, fa3-ladder, "
-        "fa3-unlocked."
+def page() -> View:
+    with st.container(gap="small"):
+        view = chosen()
+        try:
+            answer = view.build("#FFFFFF" if st.context.theme.type == "dark" else "#000000")
+        except NotStored as reason:
+            st.markdown(f"**{view.label}: {view.about}**")
+            st.info(str(reason))
+            return view
+        _show(view, answer)
+    take_along(
+        "validation",
+        "validation",
+        report.subject(view),
+        lambda link: report.make([(view, view.build(INK))], link),
+        published(view),
     )
-    if not examples.studies_are_current():
-        st.warning("These studies were stored by other sources than the ones running here.")
-    studies = examples.studies()
-    st.table(pd.DataFrame([_summary(study) for study in studies]).set_index("Study"))
-    for study in studies:
-        _study(study)
+    return view
 
 
-def _summary(study: dict[str, Any]) -> dict[str, str]:
-    row = {"Study": study["title"], "Points": f"{study['points']}"}
-    if study["compares"] == "difference":
-        return row | {"Mean error": "changes, not errors", "Worst": "see below", "Unseen by any fit": ""}
-    return row | {
-        "Mean error": f"{study['mape_pct']:.2f} %",
-        "Worst": f"{study['worst_pct']:+.2f} %",
-        "Unseen by any fit": f"{study['unseen_mape_pct']:.2f} % of {study['unseen_points']}",
-    }
+def _show(view: View, answer: Answer) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"##### {markdown(answer.title)}", width="stretch")
+        with st.popover("Download the data"):
+            downloads(f"validation_{view.name}", answer.rows)
+    said = f"{view.label}: {markdown(view.about)}"
+    st.caption(f"{said}. :orange[{markdown(answer.stale)}]" if answer.stale else said)
+    if answer.chart is None:
+        _table(view, answer)
+        _words(view, answer)
+    elif answer.wide:
+        _chart(view, answer)
+        _words(view, answer)
+        _table(view, answer)
+    else:
+        left, right = st.columns([5, 4], gap="medium")
+        with left:
+            _chart(view, answer)
+        with right:
+            _table(view, answer)
+        _words(view, answer)
 
 
-def _group(group: dict[str, Any], is_error: bool) -> dict[str, str]:
-    found = {"Group": group["group"], "Points": f"{group['points']}"}
-    found |= {"Mean error": f"{group['mape_pct']:.2f} %"} if is_error else {}
-    found["Mean with sign" if is_error else "Mean change"] = f"{group['mean_pct']:+,.2f} %"
-    found["Worst" if is_error else "Largest"] = f"{group['worst_pct']:+,.2f} %"
-    return found | ({"Published (error against hardware)": group["published"]} if not is_error else {})
+def _chart(view: View, answer: Answer) -> None:
+    st.plotly_chart(answer.chart, key=f"chart-{view.name}", config=style.TOOLBAR)
 
 
-def _study(study: dict[str, Any]) -> None:
-    st.subheader(study["title"], divider="gray")
-    dark = st.context.theme.type == "dark"
-    chart = validation.figure(study, "#FFFFFF" if dark else "#000000")
-    st.plotly_chart(chart, key=study["study"], config=style.TOOLBAR)
-    st.caption(f"Reference: {study['source']}. Fitted: {study['fitted']}. {study['context']}")
-    if len(study["groups"]) > 1:
-        rows = [_group(group, study["compares"] == "error") for group in study["groups"]]
-        st.table(pd.DataFrame(rows).set_index("Group"))
-    columns = _COLUMNS if study["compares"] == "error" else _CHANGES
-    points = pd.DataFrame(study["all_points"])[list(columns)].rename(columns=columns)
-    with st.expander(f"All {len(points)} points"):
-        st.dataframe(points.round(2), hide_index=True)
-    st.download_button(
-        "Download CSV", points.to_csv(index=False), f"{study['study']}.csv", "text/csv", on_click="ignore"
+def _table(view: View, answer: Answer) -> None:
+    table = answer.table
+    st.dataframe(
+        table.style.format(dict(answer.formats), na_rep="–"),
+        hide_index=True,
+        height="content" if HEAD_PX + ROW_PX * len(table) <= TABLE_PX else TABLE_PX,
+        row_height=ROW_PX,
+        placeholder="–",
+        key=f"table-{view.name}",
     )
 
 
-page()
+def _words(view: View, answer: Answer) -> None:
+    sentences = [*answer.said, f"Reference: {answer.source}. Fitted: {answer.fitted}."]
+    if view is OVERVIEW:
+        experiment = unseen()
+        if experiment is not None:
+            sentences.append(
+                f"The other pages' experiment ({experiment.words()}): {coverage.standing(experiment)}."
+            )
+    st.caption("  \n".join(map(markdown, sentences)))
+
+
+shown = page()
+url.publish(DEFAULTS, published(shown))

@@ -7,11 +7,13 @@ import streamlit as st
 
 from dashboard import baseline, examples, state
 from dashboard.baseline import Baseline, Record
+from dashboard.plain import markdown
 from dashboard.recipe import Recipe
 from dashboard.sweep import summary
 from simfa import coverage
 
 _PINNED = "pinned_baseline"
+_ABOUT = "The pinned run. Numbers and figures of every page show their difference to it; the link carries it."
 
 
 def pinned() -> Baseline | None:
@@ -45,10 +47,10 @@ def record(estimator: str) -> Record | None:
     return None if found is None else found.records.get(estimator)
 
 
-def pin_button(recipe: Recipe, records: Sequence[Record]) -> None:
+def pin_button(recipe: Recipe, records: Sequence[Record], label: str = "Set as baseline") -> None:
     """Pins what the page shows."""
     st.button(
-        "Set as baseline",
+        label,
         key="pin",
         on_click=_pin,
         args=(recipe, list(records)),
@@ -61,12 +63,12 @@ def banner() -> None:
     found, running = pinned(), state.sweeps().active()
     if found is None and not running:
         return
-    with st.container(horizontal=True, vertical_alignment="center"):
-        if found is not None:
-            st.caption(f"**Baseline:** {found.words()}")
-            st.button("Unpin", key="unpin", on_click=_unpin)
-        if running:
-            st.caption(f"**Sweep:** {summary.running(running[0], 1)}, {len(running)} in line")
+    if found is not None:
+        said, button = st.columns([12, 1], vertical_alignment="center")
+        said.caption(f"**Baseline:** {markdown(found.words())}", help=_ABOUT)
+        button.button("Unpin", key="unpin", on_click=_unpin, type="tertiary")
+    if running:
+        st.caption(f"**Sweep:** {summary.running(running[0], 1)}, {len(running)} in line")
 
 
 def _pin(recipe: Recipe, records: list[Record]) -> None:

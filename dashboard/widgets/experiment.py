@@ -6,7 +6,10 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import recipe
+from dashboard import align, baseline, recipe
+from dashboard.catalog import ESTIMATORS
+from dashboard.measured.comparison import QUANTITIES
+from dashboard.plain import brief
 from dashboard.recipe import BARE, OWN, Recipe
 from dashboard.widgets import url, whatif
 from presets import loader, params
@@ -17,6 +20,8 @@ from presets.specs import GpuSpec, KernelSpec, LlmSpec
 GRID_EXAMPLE = "seq=1024..131072*2\nl2.effective_bytes=12.5MiB,25MiB,50MiB"
 DEFAULTS: dict[str, url.Value] = recipe.DEFAULTS | {
     "reference": "simfa-python",
+    "reference_pinned": baseline.NAME,
+    "view": "Start",
     "peer": False,
     "launch": False,
     "baseline": "",
@@ -24,23 +29,51 @@ DEFAULTS: dict[str, url.Value] = recipe.DEFAULTS | {
     "by": "grid",
     "keys": "",
     "change": 10,
+    "sweep_tab": "Lines",
+    "heat_fixed": "",
+    "pareto_x": "latency_us",
+    "pareto_y": "dram_bytes",
     "estimator": "simfa-python",
     "metric": "dram_bytes",
+    "difference": True,
     "sm": 0,
     "second": "",
     "align": "start",
     "nth_cta": 1,
     "nth_tile": 1,
+    "timeline_view": "Start",
+    "window": "",
+    "box": "",
+    "measured_quantity": "latency_us",
+    "measured_models": "",
+    "measured_clock": True,
+    "measured_unknown_clock": False,
+    "measured_kernel": "",
+    "measured_workload": "",
+    "preset_labels": "",
+}
+VIEWS: dict[str, float | None] = {"Start": 0.0, "Middle": 0.5, "End": 1.0, "Whole run": None}
+TABS = ("Lines", "Heat map", "Pareto")
+_NAMED = {
+    "reference": list(ESTIMATORS),
+    "reference_pinned": [baseline.NAME, *ESTIMATORS],
+    "estimator": list(ESTIMATORS),
+    "view": list(VIEWS),
+    "timeline_view": list(VIEWS),
+    "align": list(align.PLACES),
+    "sweep_tab": list(TABS),
+    "measured_quantity": [quantity.key for quantity in QUANTITIES],
 }
 _LARGEST = recipe.LARGEST
 _KEPT: dict[str, Any] = {"persist_state": "session"}  # what is set outlives a visit to another page
+_KERNEL = "How attention is cut into tiles and scheduled; by default as the GPU's own kernel does it."
 _POWERS = [2**n for n in range(9, 18)]
 
 
-def sidebar(references: list[str]) -> Experiment | None:
+def sidebar() -> Experiment | None:
     """The experiment the controls describe; None after saying on the page what is wrong with it."""
-    choices = recipe.choices() | {"reference": references}
-    url.initial(DEFAULTS, choices)
+    opened()
+    choices = recipe.choices()
     try:
         with st.sidebar:
             asked = Recipe(
@@ -52,14 +85,30 @@ def sidebar(references: list[str]) -> Experiment | None:
         st.session_state["recipe"] = asked
         return asked.experiment()
     except PresetError as error:
-        st.error(f"This experiment cannot be run. {error}")
+        st.error(f"This experiment cannot be run. {brief(error)}")
         return None
+
+
+def opened() -> None:
+    """Read the URL that this session was opened with, once, before any page is drawn."""
+    if "initial" not in st.session_state:
+        url.initial(DEFAULTS, recipe.choices() | _NAMED)
 
 
 def current() -> Recipe:
     """What the sidebar of this page says, unresolved; to be called after it was drawn."""
     asked: Recipe = st.session_state["recipe"]
     return asked
+
+
+def unseen() -> Experiment | None:
+    """The experiment of a session on a page without the sidebar; None where it is none."""
+    asked = st.session_state.get("recipe")
+    kept = st.session_state["initial"]
+    try:
+        return (asked or Recipe(**{key: kept[key] for key in recipe.DEFAULTS})).experiment()
+    except PresetError:
+        return None
 
 
 def start(key: str) -> Any:
@@ -105,9 +154,11 @@ def _workload(dtypes: list[str]) -> dict[str, Any]:
     seq_kv = _whole("K/V length S (tokens)", "seq_kv") if split else length
     left, right = st.columns(2)
     with left:
-        batch = _whole("Batch", "batch")
+        batch = _whole("Batch", "batch", "Sequences at once, B of the paper; each has its own K and V.")
     with right:
-        dtype = _choice("Dtype", "dtype", {name: name for name in dtypes})
+        dtype = _choice(
+            "Dtype", "dtype", {name: name for name in dtypes}, "Of Q, K, V and O; P is its size in bytes."
+        )
     causal = _switch("Causal mask", "causal", "Aligned bottom-right; exact tile counts.")
     ways = _whole("Tensor parallel (GPUs)", "tp", "Divides query and KV heads.")
     return {
@@ -140,10 +191,15 @@ def _length() -> int:
 
 def _hardware(gpus: list[str], kernels: list[str]) -> dict[str, Any]:
     gpu_specs = {name: loader.load(GpuSpec, name) for name in gpus}
-    gpu = _choice("GPU", "gpu", {name: spec.title for name, spec in gpu_specs.items()})
+    about = "Sizes, rates and latencies of one GPU; the Presets page lists each with its source."
+    gpu = _choice("GPU", "gpu", {name: spec.title for name, spec in gpu_specs.items()}, about)
     own = gpu_specs[gpu].default_kernel
     titles = {name: f"Default: {own}" if name == OWN else loader.load(KernelSpec, name).title for name in kernels}
-    return {"gpu": gpu, "kernel": _choice("Kernel", "kernel", titles), "params": _parameter_set(gpu_specs[gpu])}
+    return {
+        "gpu": gpu,
+        "kernel": _choice("Kernel", "kernel", titles, _KERNEL),
+        "params": _parameter_set(gpu_specs[gpu]),
+    }
 
 
 def _parameter_set(gpu: GpuSpec) -> str:

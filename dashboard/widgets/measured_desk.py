@@ -16,6 +16,7 @@ from dashboard.measured.case import Case
 from dashboard.measured.errors import NeedsAnswer
 from dashboard.measured.intake import Loaded
 from dashboard.measured.matching import Group
+from dashboard.widgets.experiment import start
 
 _KEY = "measured_desk"
 LISTED = 200  # kernels shown in the matching table at once; the filter finds the others
@@ -115,13 +116,16 @@ def desk() -> Desk:
 def pick(desk: Desk, label: str, titles: dict[str, str], proposed: str | None = None) -> str:
     """A choice among cases by their titles, remembered by id: a browser keeps the title it once showed."""
     names = list(titles)
-    wanted = desk.picked.get(label, proposed)
+    linked = "" if desk.has_files() else str(start(f"measured_{label.lower()}"))  # ids of files are in no URL
+    wanted = desk.picked.get(label, linked if linked in names else proposed)
     identity = repr((sorted(titles.items()), wanted))
     key = f"measured_pick_{label}_{digest(identity.encode('utf-8', 'replace'))}"
-    start = names.index(wanted) if wanted in names else 0
-    chosen = str(st.selectbox(label, names, start, key=key, format_func=titles.__getitem__))
-    if chosen != names[start]:
+    usual = proposed if proposed in names else names[0]
+    first = names.index(wanted) if wanted in names else 0
+    chosen = str(st.selectbox(label, names, first, key=key, format_func=titles.__getitem__))
+    if chosen != names[first]:
         desk.picked[label] = chosen
+    st.session_state[f"measured_{label.lower()}"] = "" if desk.has_files() or chosen == usual else chosen
     return chosen
 
 

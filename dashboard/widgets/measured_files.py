@@ -18,9 +18,9 @@ HELP = (
 _DECIMALS = {".": "Point, as in 1,234.5", ",": "Comma, as in 1.234,5"}
 
 
-def files(desk: Desk) -> None:
-    """The uploader, and one line per file with what it holds, why it was refused, or what to answer."""
-    left, right = st.columns([4, 1], vertical_alignment="bottom")
+def uploader(desk: Desk) -> None:
+    """The uploader, and the template of a plain table."""
+    left, right = st.columns([5, 2], vertical_alignment="bottom")
     with left:
         given = st.file_uploader(
             "Measured files",
@@ -41,6 +41,10 @@ def files(desk: Desk) -> None:
         _take_in(desk, [(file.name, file.getvalue()) for file in given])
         desk.generation += 1  # the uploader starts empty again; the files stand in the list below
         st.rerun()
+
+
+def files(desk: Desk) -> None:
+    """One line per file with what it holds, why it was refused, or what to answer."""
     for entry in list(desk.entries):
         _line(desk, entry)
 

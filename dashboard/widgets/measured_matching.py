@@ -98,7 +98,7 @@ def _columns() -> dict[str, Any]:
     column = st.column_config
     whole: dict[str, Any] = {"min_value": 1, "max_value": MAX_LENGTH, "step": 1, "width": 92}
     return {
-        "use": column.CheckboxColumn("Use", width=48),
+        "use": column.CheckboxColumn("Use", width=70),
         "title": column.TextColumn("Kernel", width=210),
         "gpu": column.SelectboxColumn("GPU", options=["", *loader.names(GpuSpec)], width=92),
         "seq_q": column.NumberColumn("L (tokens)", **whole),

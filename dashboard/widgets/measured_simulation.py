@@ -8,6 +8,7 @@ import streamlit as st
 
 from dashboard import state
 from dashboard.jobs import DONE, QUEUED, Job
+from dashboard.limits import Refused
 from dashboard.measured import comparison
 from dashboard.plain import markdown
 from dashboard.widgets.measured_desk import Desk
@@ -57,7 +58,7 @@ def _collect(desk: Desk, by_key: dict[str, Experiment]) -> bool:
         if key not in by_key or key in desk.answers:
             desk.waiting.pop(0)
             continue
-        job = board.get(key)
+        job = board.look(key)
         if job is not None and job.active:
             break
         if job is not None and job.state != DONE and key in desk.asked:
@@ -65,8 +66,12 @@ def _collect(desk: Desk, by_key: dict[str, Experiment]) -> bool:
             desk.waiting.pop(0)
             continue
         desk.asked.add(key)
-        # a name of its own in the queue: asking from another page must not drop what waits here
-        board.submit(key, by_key[key], comparison.TIMELINE_SM, f"{state.session_id()}-measured")
+        try:  # a place of its own in the queue: asking from another page must not drop what waits here
+            board.submit(key, by_key[key], comparison.TIMELINE_SM, state.session_id(), "-measured")
+        except Refused as reason:
+            desk.failed[key] = str(reason)
+            desk.waiting.pop(0)
+            continue
         break
     return came
 

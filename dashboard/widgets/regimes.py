@@ -5,7 +5,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import regimes
+from dashboard import units, what_if
 from dashboard.widgets import url
 from presets.experiment import Experiment
 
@@ -77,6 +77,13 @@ def _start(name: str, preset: Any, allowed: Any) -> Any:
     return next((value for value in allowed if str(value) == given), preset)
 
 
+def _start_whole(name: str, preset: int | float, most: int) -> int | float:
+    """The URL's value where it is a whole number from 1 to `most`, else the preset's; `most` may be huge."""
+    digits = str(st.session_state["if_started"].get(name, "")).removesuffix(".0")
+    plain = digits.isascii() and digits.isdigit() and len(digits) < 20
+    return int(digits) if plain and 1 <= int(digits) <= most else preset
+
+
 def _moved(name: str, value: Any, preset: Any, settings: dict[str, str]) -> dict[str, str]:
     if value == preset:
         return {}
@@ -89,14 +96,13 @@ def _l2(experiment: Experiment) -> dict[str, str]:
     preset = l2.effective_bytes / _MIB
     top = max(_LARGEST_L2_MIB, -(-l2.effective_bytes // _MIB))
     value = st.slider(
-        "Effective L2 (MiB)", 1.0, float(top), _start("if_l2_mib", preset, [*map(float, range(1, top + 1))]), 1.0,
+        "Effective L2 (MiB)", min(1.0, preset), float(top), float(_start_whole("if_l2_mib", preset, top)), 1.0,
         "%g", key=_key("if_l2_mib", experiment, preset), persist_state="session",
         help=f"Preset {preset:g} MiB. MiB = 2^20 bytes.",
     )  # fmt: skip
     size = round(value * _MIB)
-    settings = {"l2.effective_bytes": str(size)}
-    if size > l2.bytes:
-        settings["l2.bytes"] = str(size)
+    said = units.text("l2.effective_bytes", size)
+    settings = {"l2.effective_bytes": said} | ({"l2.bytes": said} if size > l2.bytes else {})
     return _moved("if_l2_mib", value, preset, settings)
 
 
@@ -113,7 +119,7 @@ def _tile(experiment: Experiment) -> dict[str, str]:
 
 def _occupancy(experiment: Experiment) -> dict[str, str]:
     preset = experiment.kernel.pipeline.occupancy_ctas
-    options = list(range(1, max(_MOST_CTAS, preset) + 1))
+    options = sorted({*range(1, _MOST_CTAS + 1), preset})
     value = st.select_slider(
         "Occupancy (CTAs per SM)", options, _start("if_ctas", preset, options),
         key=_key("if_ctas", experiment, preset), persist_state="session",
@@ -126,7 +132,7 @@ def _sms(experiment: Experiment) -> dict[str, str]:
     preset = experiment.gpu.sm.count
     top = max(_MOST_SMS, preset)
     value = st.slider(
-        "SMs", 1, top, _start("if_sms", preset, range(1, top + 1)), key=_key("if_sms", experiment, preset),
+        "SMs", 1, top, int(_start_whole("if_sms", preset, top)), key=_key("if_sms", experiment, preset),
         persist_state="session", help=f"N_SM of Table 1; preset {preset}.",
     )  # fmt: skip
     return _moved("if_sms", value, preset, {"sm.count": str(value)})
@@ -164,4 +170,4 @@ def _order(experiment: Experiment) -> dict[str, str]:
 
 def applied(experiment: Experiment, settings: dict[str, str]) -> Experiment:
     """The experiment with those settings."""
-    return regimes.changed(experiment, settings) if settings else experiment
+    return what_if.applied(experiment, settings) if settings else experiment

@@ -4,8 +4,9 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import state
+from dashboard import limits, state
 from dashboard.jobs import CANCELLED, FAILED, QUEUED, Job
+from dashboard.limits import Refused
 from presets.errors import NotModelled
 from presets.experiment import Experiment
 from simfa import coverage
@@ -47,9 +48,26 @@ def _simulation(experiment: Experiment, sm: int, place: str, may_sample: bool) -
         return given, ""
     if job is None and may_sample and is_long(experiment) and _can_be_sampled(experiment):
         return _sample(experiment, sm, place, key)
+    refusal = limits.refusal(experiment)
+    if refusal and (job is None or not job.active):
+        st.caption(f"No cycle simulation: {refusal}.")
+        return None, refusal
     if job is None and not is_long(experiment):
-        job = board.submit(key, experiment, sm, state.session_id() + place)
+        job = _submitted(experiment, sm, place, key)
+        if job is None:
+            return None, "Not simulated yet: this server is busy."
     return None, _control(experiment, sm, place, key, job)
+
+
+def _submitted(experiment: Experiment, sm: int, place: str, key: str) -> Job | None:
+    """The job, asked for; None after saying why this server does not take it now."""
+    try:
+        return state.board().submit(key, experiment, sm, state.session_id(), place)
+    except Refused as reason:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.button("Try again", key=f"retry-{key}")
+            st.caption(f"Not simulated yet. {reason}")
+        return None
 
 
 def is_long(experiment: Experiment) -> bool:
@@ -70,7 +88,9 @@ def _sample(experiment: Experiment, sm: int, place: str, whole_key: str) -> tupl
     asked = experiment.model_copy(update={"sample": True})
     key = coverage.answer_key(asked, 0, sm)
     board = state.board()
-    job = board.recall(key, asked, sm) or board.submit(key, asked, sm, state.session_id() + place)
+    job = board.recall(key, asked, sm) or _submitted(asked, sm, place, key)
+    if job is None:
+        return None, "Not simulated yet: this server is busy."
     if job.answer is None:
         return None, _control(asked, sm, place, key, job)
     record = job.answer["record"]
@@ -104,23 +124,26 @@ def _control(experiment: Experiment, sm: int, place: str, key: str, job: Job | N
         _start_button(experiment, sm, place, key, "Run again")
         return "The simulation failed."
     if job is not None and job.state == CANCELLED:
-        _start_button(experiment, sm, place, key, "Run the simulation")
+        _start_button(experiment, sm, place, key, "Run the simulation", job.message)
         return "The simulation was cancelled."
     _start_button(experiment, sm, place, key, "Run the simulation")
     return "Not simulated yet."
 
 
-def _start_button(experiment: Experiment, sm: int, place: str, key: str, label: str, short: str = "") -> None:
-    """A button that starts a simulation, with how long it will take; `short` begins fewer words."""
+def _start_button(
+    experiment: Experiment, sm: int, place: str, key: str, label: str, short: str = "", said: str = ""
+) -> None:
+    """A button that starts a simulation, and how long it will take; `short` begins fewer words, `said` ends them."""
     lines = coverage.line_requests(experiment)
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button(label, key=f"start-{key}"):
-            state.board().submit(key, experiment, sm, state.session_id() + place)
+            if _submitted(experiment, sm, place, key) is None:
+                return
             st.rerun()
         if short:
             st.caption(f"{short}{forecast(lines)}")
         else:
-            st.caption(f"{lines / 1e6:,.0f} million line requests, about {forecast(lines)} on one core.")
+            st.caption(f"{lines / 1e6:,.0f} million line requests, about {forecast(lines)} on one core. {said}")
 
 
 def forecast(lines: int) -> str:
@@ -135,7 +158,7 @@ def forecast(lines: int) -> str:
 def _watch(key: str) -> None:
     """Progress of an active job; redraws itself twice a second and the page once the job is over."""
     board = state.board()
-    job = board.get(key)
+    job = board.look(key)
     if job is None or not job.active:
         st.rerun()
         return

@@ -1,18 +1,23 @@
 """The Sweep page's controls, and the state of a sweep that needs simulating."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
 from dashboard import answers, settings, state
 from dashboard.catalog import ESTIMATORS
 from dashboard.compare import digits
+from dashboard.limits import Refused
+from dashboard.plain import brief
 from dashboard.recipe import Recipe, variables
 from dashboard.sweep import evaluate, plan, summary
 from dashboard.sweep.analysis import METRICS, Metric
 from dashboard.sweep.evaluate import Row
 from dashboard.sweep.plan import Plan
 from dashboard.sweep.run import QUEUED, Sweep
+from dashboard.widgets import url
 from dashboard.widgets.experiment import start
 from presets.errors import PresetError
 
@@ -37,13 +42,18 @@ def controls(recipe: Recipe) -> Asked | None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         mode = _choice("Points", "by", _MODES, 170, _MODES_HELP)
         estimator = _choice(
-            "Estimator", "estimator", {name: entry.title for name, entry in ESTIMATORS.items()}, 250
+            "Estimator",
+            "estimator",
+            {name: entry.title for name, entry in ESTIMATORS.items()},
+            250,
+            "Closed forms answer at once; the cycle simulation runs in the background and outlives a reload.",
         )
-        metric = _choice("Quantity", "metric", {key: entry.label for key, entry in METRICS.items()}, 250)
+        labels = {key: entry.label for key, entry in METRICS.items()}
+        metric = _choice("Quantity", "metric", labels, 250, "What the figures show; the table has more.")
     try:
         made = _sensitivity(recipe, estimator) if mode == plan.SENSITIVITY else plan.make(recipe, mode, _varied())
     except PresetError as error:
-        st.error(f"This sweep cannot be run. {error}")
+        st.error(f"This sweep cannot be run. {brief(error)}")
         return None
     return Asked(made, estimator, METRICS[metric])
 
@@ -95,13 +105,16 @@ def _sensitivity(recipe: Recipe, estimator: str) -> Plan:
     keys = list(plan.numeric_values(recipe.experiment()))
     simulated = ESTIMATORS[estimator].simulated
     usual = summary.usual_keys(keys, simulated)
-    linked = [key for key in str(start("keys")).split(",") if key in keys]
     left, right = st.columns([4, 1])
     with left:
         chosen = st.multiselect(
-            "Preset values", keys, linked or usual, key=f"keys-{simulated}", persist_state="session"
+            "Preset values",
+            keys,
+            url.several("keys", keys, usual),
+            key=f"keys-{simulated}",
+            persist_state="session",
         )
-    st.session_state["keys"] = "" if chosen == usual else ",".join(chosen)
+    url.keep_several("keys", chosen, usual)
     changes = list(plan.CHANGES_PCT)
     first = changes.index(start("change")) if start("change") in changes else changes.index(10)
     with right:
@@ -109,6 +122,20 @@ def _sensitivity(recipe: Recipe, estimator: str) -> Plan:
             "Change", changes, first, key="change", format_func=lambda pct: f"± {pct} %", persist_state="session"
         )
     return plan.sensitivity(recipe, chosen, int(change))
+
+
+def fixed_value(key: str, options: Sequence[Any]) -> Any:
+    """The value of the third parameter that the heat map is drawn for."""
+    first = next((n for n, option in enumerate(options) if str(option) == start("heat_fixed")), 0)
+    return st.selectbox(key, options, first, key="heat_fixed", persist_state="session")
+
+
+def chosen_views(asked: Asked) -> tuple[tuple[str, str], dict[str, Any]]:
+    """For the report: the sides of the Pareto view, and the value that the heat map is drawn for."""
+    pareto = tuple(str(st.session_state.get(key) or start(key)) for key in ("pareto_x", "pareto_y"))
+    third = [axis.key for axis in asked.plan.axes[2:]]
+    fixed = {key: st.session_state["heat_fixed"] for key in third if st.session_state.get("heat_fixed") is not None}
+    return pareto, fixed  # type: ignore[return-value]
 
 
 def rows(asked: Asked) -> list[Row]:
@@ -129,8 +156,12 @@ def rows(asked: Asked) -> list[Row]:
 def _start(asked: Asked, sweep: Sweep, label: str = "Run the sweep") -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button(label, key="sweep_start", type="primary"):
-            state.sweeps().submit(asked.plan, asked.estimator)
-            st.rerun()
+            try:
+                state.sweeps().submit(asked.plan, asked.estimator)
+            except Refused as reason:
+                st.error(str(reason))
+            else:
+                st.rerun()
         where = settings.dask_scheduler()
         st.caption(summary.forecast(sweep) + (f" On Dask at {where}." if where else ""))
 

@@ -3,32 +3,41 @@
 from typing import Any, NamedTuple
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import align, what_if
-from dashboard.widgets.experiment import start
+from dashboard.plain import brief
+from dashboard.widgets import baseline
+from dashboard.widgets.experiment import VIEWS, start
 from dashboard.window import Window
 from presets.errors import PresetError
 from presets.experiment import Experiment
 
-VIEWS: dict[str, float | None] = {"Start": 0.0, "Middle": 0.5, "End": 1.0, "Whole run": None}
 _VIEW, _VISIBLE, _PAGED = "timeline_drawn_view", "timeline_visible", "timeline_paged"
+_OPENED, _FIRST, _BOX = "timeline_opened", "timeline_first_view", "timeline_box"
+_MOVED, _RESET, _REDRAWN = "timeline_moved", "timeline_reset", "timeline_redrawn"
 _KEPT: dict[str, Any] = {"persist_state": "session"}
 
 
 class Choice(NamedTuple):
-    """What the controls say: an SM, a second run (None: none), the place at cycle zero."""
+    """What the controls say: an SM, a second run (None: none), the place at cycle zero.
+
+    `to_baseline`: the second run is the pinned one, and differences are the first run's to it.
+    """
 
     sm: int
     second: Experiment | None
     second_name: str
+    to_baseline: bool
     place: str
     nth_cta: int
     nth_tile: int
 
 
-def choice(experiment: Experiment) -> Choice:
-    """One row of controls; a second run that cannot be read is answered in one sentence below them."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+def choice(experiment: Experiment) -> tuple[Choice, DeltaGenerator]:
+    """One row of controls and its end, for more; a second run that cannot be read is answered in one sentence."""
+    row = st.container(horizontal=True, vertical_alignment="bottom")
+    with row:
         sms = experiment.gpu.sm.count
         sm = st.number_input(
             "SM",
@@ -46,17 +55,20 @@ def choice(experiment: Experiment) -> Choice:
             key="second",
             width=240,
             placeholder=what_if.EXAMPLE,
-            help="KEY=VALUE, several separated by blanks, as --set on the command line. Empty: one run only.",
+            help="KEY=VALUE, several separated by blanks, as --set on the command line. Empty: the pinned "
+            "baseline, or one run only.",
             **_KEPT,
         )
         place, nth_cta, nth_tile = _alignment()
+    name, pinned = " ".join((text or "").split()), baseline.pinned()
+    to_baseline = not name and pinned is not None and pinned.experiment != experiment
     try:
-        second = what_if.changed(experiment, text or "")
+        second = pinned.experiment if pinned and to_baseline else what_if.changed(experiment, name)
     except PresetError as error:
-        known, _, keys = str(error).partition(" Allowed: ")
-        st.error(f"No second run. {known}" + (" The Presets page lists every key." if keys else ""))
+        st.error(f"No second run. {brief(error)}")
         second = None
-    return Choice(int(sm), second, " ".join((text or "").split()), place, nth_cta, nth_tile)
+    second_name = "Baseline" if to_baseline else name
+    return Choice(int(sm), second, second_name, to_baseline, place, nth_cta, nth_tile), row
 
 
 def _alignment() -> tuple[str, int, int]:
@@ -91,7 +103,7 @@ def view() -> tuple[float | None, int]:
     chosen = st.segmented_control(
         "Show",
         list(VIEWS),
-        default="Start",
+        default=start("timeline_view"),
         required=True,
         key="timeline_view",
         on_change=asked,
@@ -113,8 +125,10 @@ def _page(pages: int) -> None:
         st.session_state[_PAGED] = st.session_state.get(_VISIBLE, before[2]).paged(pages)
 
 
-def kept_view(revision: str, drawn: object, first_view: Window) -> Window:
+def kept_view(revision: str, drawn: object, first_view: Window, stale: bool = False) -> Window:
     """The cycles to draw: `first_view` of a new `revision`, else what was visible when `drawn` last changed.
+
+    A window that the URL names is shown in place of the first view of the first run that is not `stale`.
 
     Streamlit puts a new figure in place of one whose data changed, and zoom with it. So a figure with other data
     starts where its predecessor was looking, and one with the same data is not touched.
@@ -124,13 +138,88 @@ def kept_view(revision: str, drawn: object, first_view: Window) -> Window:
         kept = st.session_state[_VISIBLE] = paged
     elif before is None or before[0] != revision:
         st.session_state.pop(_VISIBLE, None)
-        kept = first_view
+        kept = first_view if stale else _linked("window", once=True) or first_view
     else:
         kept = before[2] if before[1] == drawn else st.session_state.get(_VISIBLE, before[2])
     st.session_state[_VIEW] = (revision, drawn, kept)
+    st.session_state[_FIRST] = first_view
     return kept
+
+
+def moved() -> None:
+    """Note that somebody has zoomed or panned."""
+    st.session_state[_MOVED] = True
+
+
+def was_moved() -> bool:
+    """Whether somebody has since this was last asked."""
+    return bool(st.session_state.pop(_MOVED, False))
+
+
+def draw_there(window: Window) -> None:
+    """Draw the figure anew for a window: with all spans of it, of a run too long to be drawn whole."""
+    st.session_state[_PAGED], st.session_state[_REDRAWN] = window, True
+    st.rerun()
+
+
+def was_reset() -> None:
+    """Note that somebody has double-clicked the figure."""
+    st.session_state[_RESET] = True
+
+
+def start_again() -> None:
+    """After a double-click: back to the view asked for, where the figure has since been drawn for another."""
+    if st.session_state.pop(_RESET, False) and st.session_state.pop(_REDRAWN, False):
+        st.session_state.pop(_VIEW, None)
+        st.session_state.pop(_VISIBLE, None)
+        st.rerun()
 
 
 def remember_visible(window: Window) -> None:
     """Keep what the browser shows, for the next figure."""
     st.session_state[_VISIBLE] = window
+
+
+def linked_box() -> Window | None:
+    """The selected window that the URL named, until somebody selects or deselects in the figure."""
+    return _linked("box")
+
+
+def selecting() -> None:
+    """Somebody selected or deselected in the figure: what the URL said is over."""
+    _opened()["box"] = ""
+
+
+def remember_box(box: Window | None) -> None:
+    """Keep the selected window for the URL."""
+    st.session_state[_BOX] = box
+
+
+def published() -> dict[str, str]:
+    """The page's own part of the URL: the visible window where it is not the first view, and the selected one."""
+    first, visible = st.session_state.get(_FIRST), st.session_state.get(_VISIBLE)
+    shown = visible or (st.session_state[_VIEW][2] if _VIEW in st.session_state else None)
+    moved = shown is not None and first is not None and shown.text() != first.text()
+    found = {"window": shown if moved else None, "box": st.session_state.get(_BOX)}
+    return {key: window.text() for key, window in found.items() if window is not None} | _waiting()
+
+
+def _waiting() -> dict[str, str]:
+    """A window of the URL that no run has been drawn for yet."""
+    return {key: text for key, text in _opened().items() if key == "window" and text}
+
+
+def _linked(key: str, once: bool = False) -> Window | None:
+    opened = _opened()
+    found = Window.parse(opened[key])
+    if once:
+        opened[key] = ""
+    return found
+
+
+def _opened() -> dict[str, str]:
+    """The page's own part of the URL as it was opened."""
+    if _OPENED not in st.session_state:
+        st.session_state[_OPENED] = {key: st.query_params.get(key, "")[:80] for key in ("window", "box")}
+    kept: dict[str, str] = st.session_state[_OPENED]
+    return kept

@@ -4,7 +4,7 @@ Only known keys are read, each through the type of its default; anything else in
 reach the same checks as typed ones, or fall back to the default where a widget could not even show them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -12,6 +12,7 @@ import streamlit as st
 from dashboard.recipe import Value, from_url, in_url
 
 _KEY = "initial"
+NOTHING = "none"  # in the URL: a multiple choice in which everything is off
 
 
 def initial(defaults: Mapping[str, Value], choices: Mapping[str, list[str]]) -> dict[str, Any]:
@@ -32,9 +33,32 @@ def initial(defaults: Mapping[str, Value], choices: Mapping[str, list[str]]) -> 
 
 def publish(defaults: Mapping[str, Value], own: Mapping[str, Value] | None = None) -> None:
     """Write what differs from `defaults` into the URL, and what a page has of its own."""
-    values = {key: st.session_state.get(key, default) for key, default in defaults.items()}
-    changed = {key: value for key, value in values.items() if value != defaults[key]}
-    changed |= own or {}
-    wanted = {key: in_url(value) for key, value in changed.items()}
+    wanted = current(defaults, own)
     if dict(st.query_params) != wanted:
         st.query_params.from_dict(wanted)
+
+
+def current(defaults: Mapping[str, Value], own: Mapping[str, Value] | None = None) -> dict[str, str]:
+    """The state as the URL has it: what was set, or else what the session was opened with."""
+    opened = st.session_state.get(_KEY, {})
+    values = {key: _set(key, opened.get(key, default)) for key, default in defaults.items()}
+    changed = {key: value for key, value in values.items() if value != defaults[key]}
+    return {key: in_url(value) for key, value in (changed | dict(own or {})).items()}
+
+
+def _set(key: str, otherwise: Value) -> Value:
+    """What a person has set; a control of another page, or one with nothing chosen, says nothing."""
+    value = st.session_state.get(key)
+    return otherwise if value is None else value
+
+
+def several(key: str, options: Sequence[str], usual: Sequence[str]) -> list[str]:
+    """What a multiple choice starts with: those of the URL among its options, `usual` where it names none."""
+    given = str(st.session_state[_KEY].get(key, ""))
+    named = [name for name in given.split(",") if name in options]
+    return named if named or given == NOTHING else list(usual)
+
+
+def keep_several(key: str, chosen: Sequence[str], usual: Sequence[str]) -> None:
+    """Remember a multiple choice for the URL; nothing where it is the usual one."""
+    st.session_state[key] = "" if list(chosen) == list(usual) else ",".join(chosen) or NOTHING

@@ -5,6 +5,7 @@ range a few times a second and reports a range that has come to rest.
 """
 
 import math
+from collections.abc import Callable
 
 import streamlit as st
 
@@ -12,12 +13,16 @@ from dashboard.window import Window
 
 _SCRIPT = """
 export default function (component) {
-  const { data, setStateValue } = component;
+  const { data, setStateValue, setTriggerValue } = component;
   let reported = null, seen = null;
   const timer = setInterval(() => {
     const plot = document.querySelector('.st-key-' + data.figure + ' .js-plotly-plot');
     const range = plot && plot.layout && plot.layout.xaxis && plot.layout.xaxis.range;
     if (!range) return;
+    if (plot.on && !plot.simfaWatched) {
+      plot.simfaWatched = true;
+      plot.on('plotly_doubleclick', () => { setTriggerValue('reset', true); });
+    }
     const now = range[0] + ' ' + range[1];
     if (now === seen && now !== reported) {
       reported = now;
@@ -31,10 +36,17 @@ export default function (component) {
 _component = st.components.v2.component("simfa_visible_window", js=_SCRIPT)
 
 
-def visible_window(figure: str, otherwise: Window) -> Window:
-    """The range of the x axis of the figure with key `figure`, or `otherwise` until the browser has told it."""
+def visible_window(figure: str, otherwise: Window, moved: Callable[[], None], reset: Callable[[], None]) -> Window:
+    """The range of the x axis of the figure with key `figure`, or `otherwise` until the browser has told it.
+
+    `moved` is called when the browser tells another one, `reset` when somebody has double-clicked the figure.
+    """
     found = _component(
-        key=f"{figure}_window", data={"figure": figure}, default={"range": None}, on_range_change=lambda: None
+        key=f"{figure}_window",
+        data={"figure": figure},
+        default={"range": None},
+        on_range_change=moved,
+        on_reset_change=reset,
     )
     return _checked(found.get("range"), otherwise)
 

@@ -6,6 +6,7 @@ import streamlit as st
 from analytical import explain
 from analytical.formula import Derivation, Step, shown
 from dashboard.catalog import ESTIMATORS
+from dashboard.widgets.downloads import downloads
 from presets.experiment import Experiment
 
 WIDTH_PX = 720
@@ -40,7 +41,7 @@ def _opened(experiment: Experiment, estimator: str, key: str, first: str) -> Non
         st.caption("Step by step")
     for step in steps[:-1]:
         _step(step)
-    _sources(found, number or names[0])
+    _sources(found, number or names[0], f"{key}-{estimator}")
 
 
 def _step(step: Step) -> None:
@@ -49,7 +50,7 @@ def _step(step: Step) -> None:
     st.markdown(f"${step.latex()}$")
 
 
-def _sources(found: Derivation, number: str) -> None:
+def _sources(found: Derivation, number: str, place: str) -> None:
     entries = found.sources(found.why(number))
     rows = [
         {
@@ -64,3 +65,5 @@ def _sources(found: Derivation, number: str) -> None:
     ]
     st.caption("Where the values come from")
     st.dataframe(pd.DataFrame(rows), hide_index=True)
+    with st.container(horizontal=True):
+        downloads(f"sources_{number}", rows, place=place)

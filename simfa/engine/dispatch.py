@@ -12,9 +12,9 @@ from simfa.engine import threads
 from simfa.engine.jit import inlined_kernel, kernel
 from simfa.engine.opcodes import COUNTERS
 
-WORK = 8  # tiles of a persistent CTA that its threads can be spread over; a power of two
 ONE_TILE, STATIC, DYNAMIC = 0, 1, 2
 SCHEDULES = ("one_tile", "static", "dynamic")
+NO_TILE, UNDECIDED = -1, -2  # in place of the tile that follows
 
 CONFIG = np.dtype(
     [
@@ -29,13 +29,14 @@ CONFIG = np.dtype(
 REMOTE_CYCLES = 2  # the least that keeps the order of a cycle's events out of the answer
 CTA = np.dtype(
     [
-        ("program", np.int32),
-        ("slot", np.int32),
+        ("program", np.int64),
+        ("slot", np.int64),
         ("start_cycle", np.int64),
         ("end_cycle", np.int64),
         ("threads_left", np.int64),  # of a persistent CTA's tile
-        ("turns", np.int32),  # of its programs' loops 0 and 1
-        ("turns_1", np.int32),
+        ("turns", np.int64),  # of its programs' loops 0 and 1
+        ("turns_1", np.int64),
+        ("after", np.int64),  # of a tile: the one that its persistent CTA goes on with, NO_TILE, or UNDECIDED
     ]
 )
 
@@ -52,7 +53,6 @@ class Grid(NamedTuple):
     running: np.ndarray  # CTA in each slot, or -1
     unfinished: np.ndarray  # threads and asynchronous operations left in each slot
     cluster_left: np.ndarray  # CTAs left of the cluster, kept at its first slot
-    tiles: np.ndarray  # per slot: tiles of a persistent CTA, the k-th at k modulo WORK (-1: no more); then how many
 
 
 def make_grid(
@@ -79,10 +79,9 @@ def make_grid(
         programs,
         releasers,
         sources,
-        np.full(slots, -1, np.int32),
-        np.zeros(slots, np.int32),
-        np.zeros(slots, np.int32),
-        np.full((slots, WORK + 1), -1, np.int64),
+        np.full(slots, -1, np.int64),
+        np.zeros(slots, np.int64),
+        np.zeros(slots, np.int64),
     )
 
 
@@ -116,8 +115,6 @@ def _launch(grid, state, queue, observer, slot, cta):
     program = grid.ctas[cta]["program"]
     grid.running[slot] = cta
     grid.unfinished[slot] = 0
-    grid.tiles[slot, 0] = cta
-    grid.tiles[slot, WORK] = 1
     _begin_tile(grid, queue, observer, slot, cta)
     if grid.config[0]["schedule"] == ONE_TILE:  # a persistent CTA starts once, with what arrivals it was given
         state.named[slot, :] = 0
@@ -132,7 +129,6 @@ def _launch(grid, state, queue, observer, slot, cta):
         record["waits_for"] = threads.NOTHING
         record["stalled_at"] = -1
         record["age"] = cta * roles + role
-        record["work"] = 0
         for kind in range(2):
             ring = state.rings[thread, kind]
             ring["oldest"] = ring["next"] = ring["commits"] = 0
@@ -148,6 +144,7 @@ def _begin_tile(grid, queue, observer, slot, tile):
     record = grid.ctas[tile]
     record["slot"] = slot
     record["start_cycle"] = queue.header[0]["now"]
+    record["after"] = UNDECIDED
     record["threads_left"] = 0
     for role in range(grid.programs.shape[1]):
         record["threads_left"] += (
@@ -183,11 +180,10 @@ def program_ended(grid, state, queue, observer, thread):
     if done["threads_left"] == 0:
         done["end_cycle"] = queue.header[0]["now"]
         launch["retired"] += 1
-    record["work"] += 1
-    if record["work"] == grid.tiles[slot, WORK]:
+    if done["after"] == UNDECIDED:
         _take(grid, queue, observer, slot, record["tile"])
-    tile = grid.tiles[slot, record["work"] % WORK]
-    if tile < 0:
+    tile = done["after"]
+    if tile == NO_TILE:
         finished(grid, state, queue, observer, slot)
         return
     _enter(grid, state, queue, thread, tile)
@@ -200,11 +196,10 @@ def _take(grid, queue, observer, slot, last):
     tile = last + launch["stride"] if launch["schedule"] == STATIC else launch["next"]
     launch["next"] += 1
     if tile >= grid.ctas.shape[0]:
-        tile = -1
-    else:
-        _begin_tile(grid, queue, observer, slot, tile)
-    grid.tiles[slot, grid.tiles[slot, WORK] % WORK] = tile
-    grid.tiles[slot, WORK] += 1
+        grid.ctas[last]["after"] = NO_TILE
+        return
+    grid.ctas[last]["after"] = tile
+    _begin_tile(grid, queue, observer, slot, tile)
 
 
 @inlined_kernel

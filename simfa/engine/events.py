@@ -45,6 +45,7 @@ HEADER = np.dtype(
         ("free", np.int32),
         ("exhausted", np.int32),
         ("stop_at", np.int64),  # the main loop pauses when the clock has come to this cycle
+        ("superseded", np.int64),  # pending events that will find nothing to do
     ]
 )
 NEVER = np.int64(2**62)

@@ -18,20 +18,25 @@ ASLEEP = 2
 IN_PHASE = 3
 
 
-@kernel
+@inlined_kernel
 def issue(grid, state, engines, queue, observer, code, entries, sm):
     """The SM's issue cycle: pick ready threads, issue the next instruction of each."""
     now = queue.header[0]["now"]
     unit = state.sms[sm]
-    unit["issue_at"] = -1
+    width = state.config[0]["issue_width"]
+    # Of several instructions one may wake a thread and a later one end in the next cycle: that cycle's issue comes
+    # after both, so it is scheduled when all have issued.
+    unit["issue_at"] = now if width > 1 else -1
     held = 0  # threads that have had this cycle's turn
-    for _ in range(state.config[0]["issue_width"]):
+    for _ in range(width):
         if unit["ready"] & ~held == 0:
             break
         unit["issued_at"] = now
         thread = _select(state, sm, unit["ready"] & ~held)
         held |= 1 << (thread - sm * state.config[0]["roles"] * state.config[0]["slots_per_sm"])
         _issue_one(grid, state, engines, queue, observer, code, entries, sm, thread)
+    if width > 1:
+        unit["issue_at"] = -1
     if unit["ready"] != 0 and unit["issue_at"] < 0:
         unit["issue_at"] = now + 1
         events.push(queue, now + 1, events.ISSUE, sm)

@@ -1,4 +1,4 @@
-"""The one decorator of all compiled code, with an on-disk cache that can never be stale.
+"""The decorators of all compiled code, with an on-disk cache that can never be stale.
 
 numba's cache looks only at the file of the function it compiles: after an edit in a callee's file the caller
 would silently return old results. So the cache folder is named by a hash of every compiled source and of the
@@ -9,6 +9,8 @@ import hashlib
 import os
 import sys
 import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +50,33 @@ def _writable(folder: Path) -> Path:
 config: Any = numba.config
 config.CACHE_DIR = str(_writable(cache_folder()))
 
-# Without numba's reference counting in the loop: every array is allocated before the kernel starts.
-OPTIONS: dict[str, Any] = {"cache": True, "_nrt": False, "error_model": "numpy"}
-kernel = numba.njit(**OPTIONS)
-# For what runs once per line: a call would pass every array of every component word by word.
-inlined_kernel = numba.njit(**OPTIONS, forceinline=True)
+# Without numba's reference counting in the loop: every array is allocated before the kernel starts. And without
+# the wrapper that makes a function a C callback, which nothing here needs.
+OPTIONS: dict[str, Any] = {"cache": True, "_nrt": False, "error_model": "numpy", "no_cfunc_wrapper": True}
+# Inner kernels are called by compiled code only. Without the wrapper that unpacks a component's arrays from Python
+# objects, again and again for every kernel, all of them compile in two thirds of the time.
+INNER: dict[str, Any] = OPTIONS | {"no_cpython_wrapper": True}
+
+
+def _inner(options: dict[str, Any]) -> Callable[[Any], Any]:
+    compiled = numba.njit(**options)
+
+    def decorate(function: Any) -> Any:
+        dispatcher = compiled(function)
+        if not config.DISABLE_JIT:  # else it is the function itself
+            dispatcher._insert = lambda *overload, **more: None  # keep it out of what Python finds
+            dispatcher._compile_for_args = partial(_refuse, function)
+        return dispatcher
+
+    return decorate
+
+
+def _refuse(function: Any, *args: Any, **kwargs: Any) -> None:
+    name = f"{function.__module__}.{function.__qualname__}"
+    raise TypeError(f"{name} is for compiled code only; what Python calls is decorated with @entry")
+
+
+entry = numba.njit(**OPTIONS)
+kernel = _inner(INNER)
+# For what runs once per line, or is called in one place: a call passes every array of every component word by word.
+inlined_kernel = _inner(INNER | {"forceinline": True})

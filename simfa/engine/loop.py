@@ -2,7 +2,7 @@
 
 from simfa.engine import cluster, dispatch, events, frontend, gauges, tensor_core, tma
 from simfa.engine.groups import GROUPS
-from simfa.engine.jit import inlined_kernel, kernel
+from simfa.engine.jit import entry, inlined_kernel
 from simfa.memory import access
 
 RUNNING = 0
@@ -14,7 +14,7 @@ PAUSED = 4
 SAMPLES_PER_STEP = 4096  # of an observed run, between two looks at progress and cancelling
 
 
-@kernel
+@entry
 def begin(machine):
     """Dispatch the first CTAs at cycle 0."""
     grid, state, engines, memory, queue, observer, code, entries = machine
@@ -24,12 +24,13 @@ def begin(machine):
 @inlined_kernel
 def _outcome(grid, memory, header):
     """At the end of a cycle: the launch is over when all CTAs are, whatever DRAM still writes."""
-    if header["pending"] == access.background(memory) and grid.config[0]["retired"] == grid.ctas.shape[0]:
+    pending = header["pending"] - header["superseded"]
+    if pending == access.background(memory) and grid.config[0]["retired"] == grid.ctas.shape[0]:
         return FINISHED
-    return DEADLOCKED if header["pending"] == 0 else RUNNING
+    return DEADLOCKED if pending == 0 else RUNNING
 
 
-@kernel
+@entry
 def advance(machine, budget):
     """Process about `budget` events; returns RUNNING, FINISHED, DEADLOCKED, EXHAUSTED, or PAUSED at `stop_at`."""
     grid, state, engines, memory, queue, observer, code, entries = machine
@@ -70,7 +71,7 @@ def advance(machine, budget):
     return RUNNING
 
 
-@kernel
+@inlined_kernel
 def _core_event(grid, state, queue, observer, kind, argument):
     """What happens in an SM's core, or between the CTAs of a cluster."""
     if kind == events.TENSOR_DONE:
@@ -87,7 +88,7 @@ def _core_event(grid, state, queue, observer, kind, argument):
         frontend.woken(grid, state, queue, observer, argument)
 
 
-@kernel
+@entry
 def advance_observed(machine, meters, budget):
     """As `advance`, with a pause for every sample of the gauges, and RUNNING after many samples too."""
     header = machine.queue.header[0]

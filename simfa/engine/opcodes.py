@@ -40,25 +40,25 @@ DYNAMIC = -1  # phase of a load: the filling that its thread has acquired last
 
 INSTRUCTION = np.dtype(
     [
-        ("opcode", np.int32),
-        ("map", np.int32),  # tensor map of a TMA instruction
-        ("sid", np.int32),  # mbarrier / stage
-        ("gid", np.int32),  # asynchronous group
-        ("bid", np.int32),  # named barrier
-        ("count", np.int32),  # N of a wait, k of BAR_WAIT
-        ("cycles", np.int32),  # of a bubble, or of a WGMMA on the tensor cores
-        ("tag", np.int32),  # what a timeline calls it; no effect on timing
-        ("phase", np.int32),  # of a load: which filling of its stage it belongs to
-        ("expected", np.int32),  # of a load: how many loads that filling takes
-        ("stages", np.int32),  # of the ring that sid begins, walked by a counter; 0: sid is the stage
-        ("counter", np.int32),  # which counter walks the ring and moves a box
-        ("advance", np.int32),  # added to the counter once the instruction has issued
-        ("step", np.int32),  # rows that one count moves a box by
-        ("target", np.int32),  # of LOOP: distance to what follows the loop; of END_LOOP: back to its LOOP
-        ("cost", np.int32),  # cycles after it in which its thread issues no other
-        ("fp32", np.int32),  # of a phase: cycles of the FP32 pipe at full rate, likewise MUFU and operands
-        ("mufu", np.int32),
-        ("operands", np.int32),
+        ("opcode", np.int64),
+        ("map", np.int64),  # tensor map of a TMA instruction
+        ("sid", np.int64),  # mbarrier / stage
+        ("gid", np.int64),  # asynchronous group
+        ("bid", np.int64),  # named barrier
+        ("count", np.int64),  # N of a wait, k of BAR_WAIT
+        ("cycles", np.int64),  # of a bubble, or of a WGMMA on the tensor cores
+        ("tag", np.int64),  # what a timeline calls it; no effect on timing
+        ("phase", np.int64),  # of a load: which filling of its stage it belongs to
+        ("expected", np.int64),  # of a load: how many loads that filling takes
+        ("stages", np.int64),  # of the ring that sid begins, walked by a counter; 0: sid is the stage
+        ("counter", np.int64),  # which counter walks the ring and moves a box
+        ("advance", np.int64),  # added to the counter once the instruction has issued
+        ("step", np.int64),  # rows that one count moves a box by, or bytes a bulk copy
+        ("target", np.int64),  # of LOOP: distance to what follows the loop; of END_LOOP: back to its LOOP
+        ("cost", np.int64),  # cycles after it in which its thread issues no other
+        ("fp32", np.int64),  # of a phase: cycles of the FP32 pipe at full rate, likewise MUFU and operands
+        ("mufu", np.int64),
+        ("operands", np.int64),
         ("address", np.int64),  # first byte of a bulk copy
         ("bytes", np.int64),  # length of a bulk copy
         ("multicast", np.int64),  # of a load: mask of the CTAs of the cluster that it reaches; 0: its own

@@ -19,7 +19,8 @@ from simfa.engine.jit import inlined_kernel, kernel
 SCALE = 1 << 16
 FP32, MUFU, OPERANDS, PIPES = 0, 1, 2, 3
 LEFT, SPEED, ACTIVE, DEMAND = 0, 1, 2, 3  # columns of a phase; from DEMAND on one per pipe: its share of the pipe
-UPDATED, DUE, JOBS, TENSOR_BUSY, TENSOR_SHARE, BUSY = 0, 1, 2, 3, 4, 5  # of an SM; from BUSY on one per pipe
+UPDATED, DEPTH, JOBS, TENSOR_BUSY, TENSOR_SHARE, BUSY = 0, 1, 2, 3, 4, 5  # of an SM; from BUSY on one per pipe
+PENDING = BUSY + PIPES  # from here on DEPTH cycles of pending PHASE_OVER events, the earliest last
 
 
 class Pipes(NamedTuple):
@@ -27,6 +28,9 @@ class Pipes(NamedTuple):
 
     A busy column counts cycles at full rate served, and TENSOR_SHARE is what a WGMMA under way takes of the operand
     pipe, both in 1/SCALE.
+
+    An event is pushed only where it is earlier than those pending; one that comes too early looks again. So an SM
+    has few of them pending, and those left when its last phase ends count as superseded.
     """
 
     phases: np.ndarray
@@ -35,8 +39,7 @@ class Pipes(NamedTuple):
 
 def make_pipes(sms: int, threads: int, tensor_share: float = 0.0) -> Pipes:
     """Idle pipes; `tensor_share` of the operand pipe is gone while a WGMMA runs."""
-    units = np.zeros((sms, BUSY + PIPES), np.int64)
-    units[:, DUE] = -1
+    units = np.zeros((sms, PENDING + 2 * (threads // max(sms, 1)) + 2), np.int64)
     units[:, TENSOR_SHARE] = round(tensor_share * SCALE)
     return Pipes(np.zeros((threads, DEMAND + PIPES), np.int64), units)
 
@@ -52,6 +55,8 @@ def begin(pipes, queue, sm, first, count, thread, instruction):
     phase[DEMAND + FP32] = instruction["fp32"] * SCALE // cycles
     phase[DEMAND + MUFU] = instruction["mufu"] * SCALE // cycles
     phase[DEMAND + OPERANDS] = instruction["operands"] * SCALE // cycles
+    if pipes.units[sm, JOBS] == 0:
+        queue.header[0]["superseded"] -= pipes.units[sm, DEPTH]
     pipes.units[sm, JOBS] += 1
     _set_speeds(pipes, queue, sm, first, count)
 
@@ -73,11 +78,11 @@ def tensor_turned(pipes, queue, sm, first, count, busy):
 def due(pipes, queue, sm, first, count):
     """Bring the SM's phases up to now; the caller then takes those that are over with `finished`."""
     unit = pipes.units[sm]
-    now = queue.header[0]["now"]
-    if unit[DUE] == now:
-        unit[DUE] = -1
+    unit[DEPTH] -= 1
     if unit[JOBS] > 0:
-        _progress(pipes, sm, first, count, now)
+        _progress(pipes, sm, first, count, queue.header[0]["now"])
+    else:
+        queue.header[0]["superseded"] -= unit[DEPTH] + 1
 
 
 @kernel
@@ -97,6 +102,8 @@ def resume(pipes, queue, sm, first, count):
     """After phases have been taken off: new speeds and the next time to look."""
     if pipes.units[sm, JOBS] > 0:
         _set_speeds(pipes, queue, sm, first, count)
+    else:
+        queue.header[0]["superseded"] += pipes.units[sm, DEPTH]
 
 
 @inlined_kernel
@@ -130,9 +137,21 @@ def _set_speeds(pipes, queue, sm, first, count):
         phase = pipes.phases[thread]
         if phase[ACTIVE]:
             soonest = min(soonest, max((phase[LEFT] + phase[SPEED] - 1) // phase[SPEED], 0))
-    if unit[DUE] < 0 or unit[DUE] > now + soonest:
-        unit[DUE] = now + soonest
-        events.push(queue, now + soonest, events.PHASE_OVER, sm)
+    _look_at(queue, unit, sm, now + soonest)
+
+
+@inlined_kernel
+def _look_at(queue, unit, sm, time):
+    """Have an event at `time` or before."""
+    depth = unit[DEPTH]
+    if depth > 0 and unit[PENDING + depth - 1] <= time:
+        return
+    if PENDING + depth == unit.shape[0]:
+        queue.header[0]["exhausted"] = 1
+        return
+    unit[PENDING + depth] = time
+    unit[DEPTH] += 1
+    events.push(queue, time, events.PHASE_OVER, sm)
 
 
 @inlined_kernel

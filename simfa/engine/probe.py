@@ -39,7 +39,7 @@ def make_probe(sm: int, capacity: int, slots: int, ctas: int, roles: int) -> Pro
     header = np.zeros(1, HEADER)
     header[0] = (sm, 0, 0)
     spans = np.zeros(capacity if sm >= 0 else 1, SPAN)
-    return Probe(header, spans, np.full(slots, -1, np.int32), np.zeros((ctas, roles), np.int64))
+    return Probe(header, spans, np.full(slots, -1, np.int64), np.zeros((ctas, roles), np.int64))
 
 
 @kernel

@@ -17,12 +17,13 @@ def issue(state, queue, observer, thread, instruction, entries):
     unit = state.sms[sm]
     if unit["buffer"] >= entries:
         return threads.TENSOR_BUFFER_FULL
+    opened = state.rings[thread, WGMMA_KIND]["next"]
     place = groups.join(state.rings, state.groups, thread, WGMMA_KIND, instruction["gid"])
     if place < 0:
         return threads.GROUPS_FULL
     now = queue.header[0]["now"]
     start = max(now, unit["tensor_free"])
-    if state.groups[thread, WGMMA_KIND, place]["left"] == 1:
+    if state.rings[thread, WGMMA_KIND]["next"] != opened:  # the first of its group
         start += state.config[0]["gemm_gap"]
     end = start + instruction["cycles"]
     shares_operands = state.pipes.units[sm, pipes.TENSOR_SHARE] > 0

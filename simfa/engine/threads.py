@@ -38,14 +38,13 @@ CONFIG = np.dtype(
 )
 THREAD = np.dtype(
     [
-        ("pc", np.int32),
-        ("end", np.int32),
-        ("waits_for", np.int32),  # opcode or reason, or NOTHING
-        ("operand", np.int32),  # sid, bid or number of groups it waits for
-        ("gid", np.int32),  # of a group wait
+        ("pc", np.int64),
+        ("end", np.int64),
+        ("waits_for", np.int64),  # opcode or reason, or NOTHING
+        ("operand", np.int64),  # sid, bid or number of groups it waits for
+        ("gid", np.int64),  # of a group wait
         ("stalled_at", np.int64),
         ("age", np.int64),  # dispatch order, for greedy-then-oldest
-        ("work", np.int64),  # of a persistent CTA: how many tiles this thread has gone through
         ("tile", np.int64),  # the CTA, or the tile of a persistent one, that the thread works on
     ]
 )
@@ -67,8 +66,8 @@ SM = np.dtype(
         ("issued_at", np.int64),  # last cycle in which an instruction issued
         ("greedy", np.int64),  # the thread that issued last and can go on, or -1
         ("last", np.int64),  # the thread that issued last, for round robin
-        ("buffer", np.int32),  # WGMMAs in the tensor core's issue buffer
-        ("unfinished", np.int32),
+        ("buffer", np.int64),  # WGMMAs in the tensor core's issue buffer
+        ("unfinished", np.int64),
         ("tensor_free", np.int64),
         ("tensor_busy", np.int64),
     ]
@@ -126,7 +125,7 @@ def make_threads(
         np.zeros((slots * roles, 2), groups.RING),
         np.zeros((slots * roles, 2, groups.GROUPS), groups.GROUP),
         np.zeros((slots, STAGES), MBARRIER),
-        np.zeros((slots, STAGES, PHASES), np.int32),
+        np.zeros((slots, STAGES, PHASES), np.int64),
         named,
         state,
         np.zeros((roles, REASONS), np.int64),

@@ -57,16 +57,16 @@ DETAIL = np.dtype(
         ("issued_at", np.int64),
         ("first", np.int64),  # first byte of the box, and of the run of rows being generated
         ("run", np.int64),
-        ("rows", np.int32),  # rows of a run
-        ("thread", np.int32),
-        ("opcode", np.int32),
-        ("sid", np.int32),
-        ("phase", np.int32),
-        ("expected", np.int32),
-        ("group", np.int32),
-        ("tag", np.int32),
-        ("mask", np.int32),  # CTAs of the cluster that a multicast reaches; 0: the issuing one
-        ("place", np.int32),  # of the instruction, in the code
+        ("rows", np.int64),  # rows of a run
+        ("thread", np.int64),
+        ("opcode", np.int64),
+        ("sid", np.int64),
+        ("phase", np.int64),
+        ("expected", np.int64),
+        ("group", np.int64),
+        ("tag", np.int64),
+        ("mask", np.int64),  # CTAs of the cluster that a multicast reaches; 0: the issuing one
+        ("place", np.int64),  # of the instruction, in the code
     ]
 )
 ENGINE = np.dtype(
@@ -113,7 +113,7 @@ def make_tma(
     engines["cycle"] = engines["generate_at"] = engines["full_since"] = -1
     operations, details = np.zeros(sms * QUEUE, OPERATION), np.zeros(sms * QUEUE, DETAIL)
     outer = np.zeros((sms * QUEUE, boxes.OUTER), boxes.OUTER_DIMENSION)
-    recent = np.full((sms, max(int(config[0]["descriptors"]), 1)), -1, np.int32)
+    recent = np.full((sms, max(int(config[0]["descriptors"]), 1)), -1, np.int64)
     return Tma(config, engines, operations, details, outer, maps, dimensions, starts, fills, recent)
 
 
@@ -127,7 +127,7 @@ def has_room(tma, sm):
 @kernel
 def enqueue(tma, state, queue, thread, instruction, place, origins):
     """Take an operation. `origins` are the CTA's, by map; `place` is the group's place of a store, the stage and
-    its filling of a load, and how many rows its box is moved by."""
+    its filling of a load, and how many rows its box (bytes a bulk copy) is moved by."""
     now = queue.header[0]["now"]
     sm = threads.sm_of(state, thread)
     engine = tma.engines[sm]
@@ -142,7 +142,7 @@ def enqueue(tma, state, queue, thread, instruction, place, origins):
     operation["outstanding"] = 0
     operation["ready_at"] = now + tma.config[0]["launch_cycles"]
     if opcode in (TMA_BULK, TMA_BULK_STORE):
-        boxes.begin_bulk(tma, index, instruction["address"], instruction["bytes"])
+        boxes.begin_bulk(tma, index, instruction["address"] + place[3], instruction["bytes"])
     else:
         operation["ready_at"] += descriptors.setup(tma, sm, instruction["map"])
         start = tma.starts[state.threads[thread]["pc"]]

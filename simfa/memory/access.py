@@ -9,12 +9,12 @@ from typing import Any
 from numba.extending import overload
 
 from simfa.engine import events
-from simfa.engine.jit import OPTIONS, inlined_kernel
+from simfa.engine.jit import INNER, inlined_kernel
 from simfa.memory import path
 from simfa.memory.bounded import handler, wires
 from simfa.memory.bounded.state import Bounded
 
-_INLINED: Any = {key: value for key, value in OPTIONS.items() if key != "cache"} | {"forceinline": True}
+_INLINED: Any = {key: value for key, value in INNER.items() if key != "cache"} | {"forceinline": True}
 
 
 @inlined_kernel

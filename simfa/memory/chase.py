@@ -1,10 +1,10 @@
 """A pointer chase: one thread, one line outstanding, each address known only when the line before it is there."""
 
-from simfa.engine.jit import kernel
+from simfa.engine.jit import entry
 from simfa.memory import l2
 
 
-@kernel
+@entry
 def chase(cache, lines, partition, gap_cycles, start):
     """Walk `lines` in order, each request `gap_cycles` after the response before it; returns the end cycle."""
     now = start

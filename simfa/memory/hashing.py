@@ -32,7 +32,8 @@ def set_of(folded, slices, sets):
     quotient = folded // slices
     block = quotient // sets
     rotation = (((block * _GOLDEN) & 0xFFFFFFFF) * sets) >> 32
-    return (quotient + rotation) % sets
+    turned = quotient - block * sets + rotation  # below 2 * sets
+    return turned - sets * (turned >= sets)
 
 
 @inlined_kernel

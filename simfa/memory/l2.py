@@ -90,7 +90,7 @@ def access(l2, line, partition, now, is_store):
     folded = hashing.fold(line, config["slice_hash"])
     index = folded % config["slices"]
     set_index = hashing.chosen_set(folded, config["slices"], config["sets"], config["set_hash"])
-    near = index // config["slices_per_partition"] == partition
+    near = 0 <= index - partition * config["slices_per_partition"] < config["slices_per_partition"]
     if config["copy_share"] > 0 and not near:
         return _access_remote(l2, line, partition, index, set_index, now, is_store)
     data = serve(l2, index, index * config["sets"] + set_index, line, now * TICKS, is_store)

@@ -14,7 +14,7 @@ class Memory(NamedTuple):
     """The memory hierarchy as the SMs see it; `unit` and `partition` are indexed by SM."""
 
     cache: l2.L2
-    inflight: np.ndarray  # coalescer tables by unit
+    inflight: np.ndarray  # the coalescers' table
     unit: np.ndarray  # coalescing unit of each SM, or -1 where SMs share none
     partition: np.ndarray
     totals: np.ndarray
@@ -24,17 +24,15 @@ class Memory(NamedTuple):
 def request(memory, sm, line, now, is_store):
     """A read or write of one line by an SM; returns the cycle of the response. Only reads coalesce."""
     unit = -1 if is_store else memory.unit[sm]
-    free = coalescer.NO_ENTRY
+    found = coalescer.NO_ENTRY
     if unit >= 0:
-        found = coalescer.find(memory.inflight[unit], line, now)
+        found = coalescer.find(memory.inflight, unit, line, now)
         if found >= 0:
             memory.totals[0]["coalesced"] += 1
-            return memory.inflight[unit, found]["ready"]
-        free = -1 - found
+            return coalescer.ready(memory.inflight, found)
     ready = l2.access(memory.cache, line, memory.partition[sm], now, is_store)
-    if free < coalescer.NO_ENTRY:
-        memory.inflight[unit, free]["ready"] = ready
-        memory.inflight[unit, free]["line"] = line
+    if found < coalescer.NO_ENTRY:
+        coalescer.keep(memory.inflight, -2 - found, line, ready)
     elif unit >= 0:
         memory.totals[0]["coalescer_full"] += 1
     return ready

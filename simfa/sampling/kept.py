@@ -40,7 +40,7 @@ def units(experiment: Experiment, plan: Plan) -> Units:
     """The units of the launch, in its order."""
     batch, head, _ = plan.order
     pipeline = experiment.kernel.pipeline
-    if pipeline.schedule == "dynamic":
+    if tiles.is_by_weight(experiment.kernel):
         number = (batch * experiment.heads_q + head) // tiles.section_heads(experiment)
     elif pipeline.grid_order == "head_fastest":
         number = np.zeros_like(batch)

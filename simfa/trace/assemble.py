@@ -45,16 +45,17 @@ def assemble(
     `members` says where each CTA program stands in its cluster; it is needed where loads are multicast.
     """
     members = members or [Member(0, [cta]) for cta in programs]
-    spans = np.zeros((len(programs), max(map(len, programs)), 2), np.int32)
-    releasers = np.zeros((len(programs), threads.STAGES), np.int32)
+    spans = np.zeros((len(programs), max(map(len, programs)), 2), np.int64)
+    releasers = np.zeros((len(programs), threads.STAGES), np.int64)
     sources = np.zeros_like(releasers)
     parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     length = 0
     for number, (cta, member) in enumerate(zip(programs, members, strict=True)):
-        counts = fillings.expected(member.cluster)
+        counts = fillings.expected(member.cluster, member.recurring)
         for role, program in enumerate(cta):
-            fills = _fills(program, counts)
-            parts.append((_encode(program, fills[:, member.rank], timing), _starts(program, maps), fills))
+            phases = fillings.phases(program, member.recurring)
+            fills = _fills(program, phases, counts)
+            parts.append((_encode(program, phases, fills[:, member.rank], timing), _starts(program, maps), fills))
             spans[number, role] = (length, length + len(program.rows))
             length += len(program.rows)
         for table, own in ((releasers, fillings.releasers(member)), (sources, _sources(member))):
@@ -67,7 +68,7 @@ def with_costs(instructions: np.ndarray, costs: Mapping[int, int]) -> np.ndarray
     """The instructions with what each costs its thread in cycles, by opcode."""
     found = instructions.astype(op.INSTRUCTION)
     for opcode, cycles in costs.items():
-        found["cost"][found["opcode"] == opcode] = cycles
+        found["cost"][found["opcode"] == opcode] = _bounded([cycles])[0]
     return found
 
 
@@ -75,26 +76,33 @@ def _sources(member: Member) -> Mapping[int, int]:
     return fillings.sources(member.cluster)[member.rank]
 
 
-def _fills(program: Program, counts: Sequence[Mapping[fillings.Fill, int]]) -> np.ndarray:
+def _fills(program: Program, phases: Sequence[int], counts: Sequence[Mapping[fillings.Fill, int]]) -> np.ndarray:
     """For each instruction and rank how many loads the phase of its stage takes there, shape (rows, ranks)."""
-    found = np.zeros((len(program.rows), len(counts)), np.int32)
-    for index, (row, phase) in enumerate(zip(program.rows, fillings.phases(program), strict=True)):
+    found = np.zeros((len(program.rows), len(counts)), np.int64)
+    for index, (row, phase) in enumerate(zip(program.rows, phases, strict=True)):
         if row["opcode"] in op.LOADS:
             found[index] = [own[row["sid"], phase] for own in counts]
     return found
 
 
-def _encode(program: Program, expected: np.ndarray, timing: WgmmaTiming | None) -> np.ndarray:
+def _encode(
+    program: Program, phases: Sequence[int], expected: np.ndarray, timing: WgmmaTiming | None
+) -> np.ndarray:
     """The program as INSTRUCTION records."""
     code = np.zeros(len(program.rows), op.INSTRUCTION)
     for name in _FIELDS:
-        code[name] = [row.get(name, 0) for row in program.rows]
-    code["phase"] = fillings.phases(program)
+        code[name] = _bounded([row.get(name, 0) for row in program.rows])
+    code["phase"] = phases
     code["expected"] = expected
     code["address"] = [_bulk_address(row) for row in program.rows]
-    code["cycles"] = [_cycles(row, timing) for row in program.rows]
+    code["cycles"] = _bounded([_cycles(row, timing) for row in program.rows])
     code["target"] = _targets(program)
     return code
+
+
+def _bounded(values: list[int]) -> np.ndarray:
+    """Operands as numbers of 32 bits, so that sums of them stay far within 64; OverflowError beyond."""
+    return np.array(values, np.int32)
 
 
 def _targets(program: Program) -> list[int]:
@@ -124,7 +132,7 @@ def _cycles(row: Mapping[str, Any], timing: WgmmaTiming | None) -> int:
 
 def _starts(program: Program, maps: Sequence[TensorMap]) -> np.ndarray:
     """First coordinates of each instruction's box, shape (instructions, RANKS)."""
-    found = np.zeros((len(program.rows), op.RANKS), np.int32)
+    found = np.zeros((len(program.rows), op.RANKS), np.int64)
     for index, row in enumerate(program.rows):
         if row["opcode"] in op.TENSOR_REQUESTS:
             place = row["gmem"]

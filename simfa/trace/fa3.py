@@ -26,6 +26,7 @@ class Shape:
     dtype: str
     softmax_cycles: int
     multicast: int = 0  # mask of the CTAs that share the loading of K and V; 0: each loads whole tiles
+    packed_heads: int = 1  # query heads whose rows share a tile
 
     @property
     def consumer_rows(self) -> int:

@@ -25,7 +25,7 @@ from simfa.trace.fa3 import (
     Shape,
     gemm,
 )  # fmt: skip
-from simfa.trace.phases import Softmax
+from simfa.trace.phases import Bubbles, Softmax
 
 COUNTER = {MAP_K: 0, MAP_V: 1}
 WROTE_O, READ_V = 3, 4  # named barriers after the consumers' own: O is in shared memory; V is no longer read
@@ -35,12 +35,20 @@ __all__ = ["MAP_NAMES", "Kernel", "empty_roles", "primed_barriers", "roles"]
 
 @dataclass(frozen=True)
 class Kernel:
-    """The shape, the softmax's phases, and what each tile costs a consumer beyond GEMMs, softmax and store."""
+    """The shape, the softmax's phases, and what each tile costs a consumer beyond GEMMs, softmax and store.
+
+    `rescale_first`: O is rescaled before P V is issued, which keeps the tensor core waiting, instead of after it.
+    `overlaps`: a warpgroup's softmax runs beside its own P V; without, Q K^T, softmax and P V follow one another.
+    `prologue_overlaps`: the next tile's first K and Q load before the last tile's O has left.
+    """
 
     shape: Shape
-    softmax: Softmax
+    softmax: Softmax | Bubbles
     overhead_cycles: int
     p_in_shared: bool
+    rescale_first: bool = False
+    overlaps: bool = True
+    prologue_overlaps: bool = True
 
     @property
     def sid_o(self) -> int:
@@ -74,10 +82,13 @@ def primed_barriers(kernel: Kernel) -> dict[int, int]:
 def _producer(kernel: Kernel) -> Program:
     """First K, Q once its last use is over, then each next K before the previous V (sections 5.1, 5.2)."""
     program = Program()
+    if not kernel.prologue_overlaps:
+        program.emit("ACQUIRE_STAGE", tag=MAP_O, sid=kernel.sid_o)
     _load(program, kernel, MAP_K)
     program.emit("ACQUIRE_STAGE", tag=MAP_Q, sid=SID_Q)
     program.emit("TMA_TENSOR", tag=MAP_Q, smem=0, gmem=(0, 0, 0, 0), map=MAP_Q, sid=SID_Q)
-    program.emit("ACQUIRE_STAGE", tag=MAP_O, sid=kernel.sid_o)
+    if kernel.prologue_overlaps:
+        program.emit("ACQUIRE_STAGE", tag=MAP_O, sid=kernel.sid_o)
     for loop in (MASKED, PLAIN):
         program.emit("LOOP", bid=loop, count=0)
         _load(program, kernel, MAP_K)
@@ -145,7 +156,8 @@ class _Consumer:
         if others:
             self.program.emit("BAR_WAIT", tag=TAG_EPILOGUE, bid=WROTE_O, count=len(others))
         for row in range(0, self.shape.kernel.tile.query_rows, self.shape.consumer_rows):
-            self.program.emit("TMA_STORE", tag=MAP_O, gmem=(0, 0, row, 0), map=MAP_O, gid=0)
+            first = row // self.shape.packed_heads
+            self.program.emit("TMA_STORE", tag=MAP_O, gmem=(0, 0, first, 0), map=MAP_O, gid=0)
         self.program.emit("TMA_COMMIT", gid=0)
         self.program.emit("TMA_WAIT", tag=MAP_O, gid=0, count=0)
         self.program.emit("RELEASE_STAGE", tag=MAP_O, sid=self.kernel.sid_o)
@@ -164,31 +176,51 @@ class _Consumer:
         self._phases(self.softmax.probabilities(self.kernel.p_in_shared))
 
     def _step(self, masked: bool) -> None:
+        """The last P V and the next Q K^T, and the softmax of its scores."""
+        if self.kernel.overlaps:
+            self._overlapped_step(masked)
+        else:
+            self._serial_step(masked)
+
+    def _serial_step(self, masked: bool) -> None:
+        """P V to its end, then Q K^T to its end, then softmax."""
+        self._wait(MAP_V)
+        self._gemm_pv()
+        self._finish(0, TAG_PV)
+        self._release(MAP_V)
+        self._wait(MAP_K)
+        self._await_turn()
+        self._gemm_qk()
+        self._finish(0, TAG_QK)
+        self._pass_turn()
+        self._release(MAP_K)
+        self._phases(self.softmax.scores(masked))
+        self._phases(self.softmax.probabilities(self.kernel.p_in_shared))
+        self._phases(self.softmax.rescale())
+
+    def _overlapped_step(self, masked: bool) -> None:
         """The next Q K^T and the last P V go to the tensor core together; softmax runs beside P V."""
         self._wait(MAP_K)
-        if self._ping_pong:
-            self.program.emit("BAR_WAIT", tag=TAG_SOFTMAX, bid=self.index, count=1)
+        self._await_turn()
         self._gemm_qk()
-        if self._rescale_first:
+        if self.kernel.rescale_first:
             self._phases(self.softmax.rescale())
         self._wait(MAP_V)
         self._gemm_pv()
-        if self._ping_pong:
-            following = (self.index + 1) % self._consumers
-            self.program.emit("BAR_ARRIVE", tag=TAG_SOFTMAX, bid=following)
+        self._pass_turn()
         self._finish(1, TAG_QK)
         self._release(MAP_K)
         self._phases(self.softmax.scores(masked))
         self._finish(0, TAG_PV)
         self._release(MAP_V)
         self._phases(self.softmax.probabilities(self.kernel.p_in_shared))
-        if not self._rescale_first:
+        if not self.kernel.rescale_first:
             self._phases(self.softmax.rescale())
 
     def _last_step(self) -> None:
         """P V of the last block, with Q free for the next tile; the row sums and the last rescaling of O."""
         self.program.emit("RELEASE_STAGE", tag=MAP_Q, sid=SID_Q)
-        if self._rescale_first:
+        if self.kernel.rescale_first and self.kernel.overlaps:
             self._phases(self.softmax.rescale())
         self._wait(MAP_V)
         self._gemm_pv()
@@ -197,14 +229,15 @@ class _Consumer:
         self._release(MAP_V)
         self._phases(self.softmax.rescale())
 
-    @property
-    def _ping_pong(self) -> bool:
-        return self.shape.kernel.pipeline.ping_pong
+    def _await_turn(self) -> None:
+        """With ping-pong, until the warpgroup before has issued its GEMMs."""
+        if self.shape.kernel.pipeline.ping_pong:
+            self.program.emit("BAR_WAIT", tag=TAG_SOFTMAX, bid=self.index, count=1)
 
-    @property
-    def _rescale_first(self) -> bool:
-        """Beyond head dimension 128 the kernel rescales O before P V instead of after it."""
-        return self.shape.head_dim > 128
+    def _pass_turn(self) -> None:
+        if self.shape.kernel.pipeline.ping_pong:
+            following = (self.index + 1) % self._consumers
+            self.program.emit("BAR_ARRIVE", tag=TAG_SOFTMAX, bid=following)
 
     def _wait(self, tensor: int) -> None:
         self.program.emit("MB_WAIT", tag=tensor, **_ring(self.kernel, tensor))

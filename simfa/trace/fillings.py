@@ -16,10 +16,14 @@ Fill = tuple[int, int]  # stage, phase
 
 
 class Member(NamedTuple):
-    """A CTA's place in its cluster: its rank, and the programs of every CTA of the cluster by rank."""
+    """A CTA's place in its cluster: its rank, and the programs of every CTA of the cluster by rank.
+
+    `recurring`: a persistent CTA may come to its programs again, so that all of them count as loops do.
+    """
 
     rank: int
     cluster: Sequence[Cta]
+    recurring: bool = False
 
 
 def destinations(row: Mapping[str, Any], rank: int) -> Iterator[int]:
@@ -28,12 +32,13 @@ def destinations(row: Mapping[str, Any], rank: int) -> Iterator[int]:
     return (other for other in range(mask.bit_length()) if mask >> other & 1)
 
 
-def phases(program: Program) -> list[int]:
+def phases(program: Program, recurring: bool = False) -> list[int]:
     """For each instruction the phase of its stage that a load there belongs to.
 
-    Where a program has loops each load follows an ACQUIRE_STAGE of its own, which counts the phases as it runs.
+    Where a program has loops or rings, or recurs, each load follows an ACQUIRE_STAGE of its own, which counts the
+    phases as it runs.
     """
-    if looped(program):
+    if recurring or walks(program):
         return [op.DYNAMIC] * len(program.rows)
     current: dict[int, int] = defaultdict(int)
     begun: set[int] = set()
@@ -49,9 +54,9 @@ def phases(program: Program) -> list[int]:
     return found
 
 
-def looped(program: Program) -> bool:
-    """Whether instructions of a program may run more than once."""
-    return any(row["opcode"] in op.CONTROL for row in program.rows)
+def walks(program: Program) -> bool:
+    """Whether an instruction of a program may mean several stages, or one of them several times."""
+    return any(row["opcode"] in op.CONTROL or row.get("stages", 0) for row in program.rows)
 
 
 def stages(row: Mapping[str, Any]) -> range:
@@ -59,25 +64,25 @@ def stages(row: Mapping[str, Any]) -> range:
     return range(row["sid"], row["sid"] + max(row.get("stages", 0), 1))
 
 
-def expected(cluster: Sequence[Cta]) -> list[Counter[Fill]]:
+def expected(cluster: Sequence[Cta], recurring: bool = False) -> list[Counter[Fill]]:
     """Per rank: how many loads each phase of each stage takes, from whichever CTA they come."""
     counts: list[Counter[Fill]] = [Counter() for _ in cluster]
     for rank, cta in enumerate(cluster):
         for program in cta:
-            for sid, phase, there in _arrivals(program, rank):
+            for sid, phase, there in _arrivals(program, rank, recurring):
                 counts[there][sid, phase] += 1
     return counts
 
 
-def _arrivals(program: Program, rank: int) -> Iterable[tuple[int, int, int]]:
-    """Stage, phase and destination of every load; in a looped program, of every load of a turn."""
+def _arrivals(program: Program, rank: int, recurring: bool) -> Iterable[tuple[int, int, int]]:
+    """Stage, phase and destination of every load; where phases are counted as it runs, once for each stage."""
     found = [
         (row["sid"], phase, there)
-        for row, phase in zip(program.rows, phases(program), strict=True)
+        for row, phase in zip(program.rows, phases(program, recurring), strict=True)
         if row["opcode"] in op.LOADS
         for there in destinations(row, rank)
     ]
-    return set(found) if looped(program) else found
+    return set(found) if recurring or walks(program) else found
 
 
 def sources(cluster: Sequence[Cta]) -> list[dict[int, int]]:

@@ -14,14 +14,25 @@ class Launch:
     registers: int = 0  # of one thread; a logical thread is a warpgroup of 128
     cluster: int = 1  # CTAs dispatched together to neighbouring SMs
     ctas_per_sm: int = 0  # at most so many, whatever else would fit
+    schedule: str = "one_tile"  # static, dynamic: persistent CTAs, one in each place, go through the list of CTAs
+    primed: tuple[int, ...] = ()  # arrivals at named barriers 0, 1, ... before a persistent CTA begins
+
+    @property
+    def is_persistent(self) -> bool:
+        """Whether CTAs of the list are tiles that persistent CTAs go through."""
+        return self.schedule != "one_tile"
 
 
 @dataclass(frozen=True)
 class Cta:
-    """One CTA: a program per logical thread, and its origins: what box coordinates of a map are relative to."""
+    """One CTA, or a tile of a persistent one: a program per logical thread, and where and how often it runs.
+
+    `origins` are what box coordinates of a map are relative to, `turns` those of loops without a count of theirs.
+    """
 
     programs: tuple[str, ...]
     origins: tuple[tuple[int, tuple[int, ...]], ...] = ()  # map number, coordinates; in order of map
+    turns: tuple[int, ...] = ()  # of loop 0, 1
 
 
 @dataclass(frozen=True)

@@ -48,11 +48,12 @@ class Softmax:
 
     def output_to_shared(self) -> list[dict[str, int]]:
         """O to shared memory, where TMA takes it from."""
-        return [
-            _latency(
-                ceil(self.rows * self.head_dim * self.precision_bytes / self.spec.shared_store_bytes_per_cycle)
-            )
-        ]
+        return [_latency(self.output_cycles)]
+
+    @property
+    def output_cycles(self) -> int:
+        """How long O takes to shared memory."""
+        return ceil(self.rows * self.head_dim * self.precision_bytes / self.spec.shared_store_bytes_per_cycle)
 
     def row_sums(self) -> list[dict[str, int]]:
         """The exchange between lanes at the end."""
@@ -67,6 +68,37 @@ class Softmax:
         fetch = operands * self.spec.operand_factor / self.spec.operands_per_cycle
         cycles = ceil(max(fp32, mufu, fetch, 1))
         return {"cycles": cycles, "fp32": ceil(fp32), "mufu": ceil(mufu), "operands": ceil(fetch)}
+
+
+@dataclass(frozen=True)
+class Bubbles:
+    """The same steps as the paper has them (section 5.2): one bubble of `cycles` that nothing else lengthens.
+
+    A mask, the exchange between lanes and the last rescaling are not in the paper's count and take no time.
+    """
+
+    cycles: int
+    output_cycles: int
+
+    def scores(self, masked: bool) -> list[dict[str, int]]:
+        """All of softmax, whether masked or not."""
+        return [_latency(self.cycles)]
+
+    def probabilities(self, to_shared: bool) -> list[dict[str, int]]:
+        """Counted in the bubble."""
+        return []
+
+    def rescale(self) -> list[dict[str, int]]:
+        """Counted in the bubble."""
+        return []
+
+    def output_to_shared(self) -> list[dict[str, int]]:
+        """O to shared memory, as with phases."""
+        return [_latency(self.output_cycles)]
+
+    def row_sums(self) -> list[dict[str, int]]:
+        """Not in the paper's count."""
+        return []
 
 
 def _latency(cycles: int) -> dict[str, int]:

@@ -1,12 +1,14 @@
 """Traces as text, one statement a line.
 
     trace       = "TRACE 1" , [ launch ] , { declaration } , { program } , cta , { cta }
-    launch      = "LAUNCH" , { ("shared_memory" | "registers" | "cluster" | "ctas_per_sm") "=" number }
+    launch      = "LAUNCH" , { size "=" number } , [ "schedule=" ("one_tile" | "static" | "dynamic") ] , [ primed ]
+    size        = "shared_memory" | "registers" | "cluster" | "ctas_per_sm"
+    primed      = "primed=" list                                 with a schedule other than one_tile
     declaration = "DEF_TMAP" map rank dims strides box esz [ "base=" address ]
     program     = "PROGRAM" name , { instruction }
     instruction = MNEMONIC , { operand } , [ "tag=" number ] , { extra }                 operands as in Table 3
     extra       = ("cycles" | "multicast" | "stages" | "counter" | "advance" | "step") "=" number
-    cta         = "CTA" name , { name } , { map "=" list }                    a program for each logical thread
+    cta         = "CTA" name , { name } , { map "=" list } , [ "turns=" list ] a program for each logical thread
     list        = "[" [ number { "," number } ] "]"
 
 Fields are separated by blanks, `#` begins a comment, numbers are decimal or 0x, mnemonics in any case. `simfa.isa`
@@ -23,23 +25,44 @@ a TMA_WAIT with N = 0 has proven it done. `tag` names activities on a timeline a
 TMA_TENSOR: `multicast=` is a mask of the cluster's CTAs, bit r the r-th of its CTA lines. The box is read once and
 fills stage `sid` of each of them; a consumer's release of that stage then counts in every CTA that loads into it.
 
-LOOP n count ... END_LOOP n runs what is between `count` times, which costs no issue. `stages=` makes sid the first
-of a ring of stages; `counter=` (0 or 1) is the thread's counter that picks the stage and, with `step=`, moves a box
-by so many rows per count; `advance=` is added to it. PHASE: cycles alone, then of the FP32, MUFU and operand pipes.
+LOOP n count ... END_LOOP n runs what is between `count` times, which costs no issue; with a count of 0 as often as
+`turns=[t0,t1]` of the CTA says for loop n, 0 times included. `stages=` makes sid the first of a ring of stages;
+`counter=` (0 or 1) is the thread's counter that picks the stage and, with `step=`, moves a box by so many rows (of
+its third dimension), a bulk copy by so many bytes, per count since the thread came to its CTA line; `advance=` is
+added to it after the instruction. In a program with loops or rings, and in all programs of a persistent CTA, a load
+stands right after an ACQUIRE_STAGE of its stage, and a filling takes one load of every thread that loads the stage.
+PHASE: cycles alone, then of the FP32, MUFU and operand pipes.
 
 LAUNCH: bytes of shared memory of a CTA, registers of one of the 128 threads of a logical thread, CTAs of a cluster.
-CTAs start in the order of their lines.
+CTAs start in the order of their lines. With `schedule=` static or dynamic the lines are tiles of persistent CTAs,
+as many as the GPU holds at once: each begins with one line, in order, and each of its threads goes on, as soon as
+it comes to its program's end, with its program for the CTA's next tile. That is (static) as many lines further down
+as there are CTAs, or (dynamic) the first that no CTA has taken when the first of its threads asks. Counters,
+stages, barriers and groups go on from tile to tile; `primed=[n0,n1,...]` are arrivals at named barriers 0, 1, ...
+of every such CTA before it begins.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
 from presets.errors import PresetError
 from simfa.engine import opcodes as op
-from simfa.engine.threads import STAGES
-from simfa.isa import BY_NAME, EXTRAS, INSTRUCTIONS, WGMMA_K, WGMMA_N_STEP, InstructionSpec, OperandSpec, Program
+from simfa.engine.dispatch import SCHEDULES
+from simfa.engine.threads import NAMED_BARRIERS, STAGES
+from simfa.isa import (
+    ADDRESS,
+    BY_NAME,
+    EXTRAS,
+    INSTRUCTIONS,
+    TURNS_MAX,
+    WGMMA_K,
+    WGMMA_N_STEP,
+    InstructionSpec,
+    OperandSpec,
+    Program,
+)  # fmt: skip
 from simfa.trace import loops, operands
 from simfa.trace.model import Cta, Launch, Trace
 from simfa.trace.tensor_map import TensorMap, TensorMapError
@@ -50,7 +73,11 @@ LAUNCH_OPERANDS = {
     "registers": OperandSpec("registers", high=255),
     "cluster": OperandSpec("cluster", low=1, high=16),
     "ctas_per_sm": OperandSpec("ctas_per_sm", high=32),
+    "schedule": OperandSpec("schedule", "choice", choices=SCHEDULES),
+    "primed": OperandSpec("primed", "numbers", high=1024),
 }
+_ORIGIN = OperandSpec("origin", "numbers", low=-(2**30), high=2**30)
+_TURNS = OperandSpec("turns", "numbers", high=TURNS_MAX)
 _TAG = OperandSpec("tag")
 _OPTIONS = {
     "tag": _TAG,
@@ -100,7 +127,9 @@ class _Reader:
         self.programs: dict[str, Program] = {}
         self.program: Program | None = None
         self.sealed: dict[int, int] = {}  # store groups of the current program, and the line of their commit
+        self.all_lines: dict[str, list[int]] = {}  # of the rows of each program
         self.ctas: list[Cta] = []
+        self.sound: set[tuple[tuple[str, ...], tuple[int, ...]]] = set()  # programs and turns of CTAs so far
         self.absolute: dict[str, set[int]] = {}  # programs, and the maps in which they give addresses
 
     def take(self, number: int, line: str) -> None:
@@ -153,7 +182,17 @@ class _Reader:
     def _launch(self, column: int) -> None:
         if self.launch is not None or self.maps or self.programs:
             self._wrong(column, "LAUNCH stands once, before DEF_TMAP and PROGRAM")
+        columns = self._columns()
         self.launch = Launch(**self._keys(LAUNCH_OPERANDS))
+        if self.launch.primed and not self.launch.is_persistent:
+            self._wrong(columns["primed"], "primed= is about persistent CTAs; it needs schedule=static or dynamic")
+        if len(self.launch.primed) > NAMED_BARRIERS:
+            count = f"{len(self.launch.primed)} named barriers; a CTA has {NAMED_BARRIERS}"
+            self._wrong(columns["primed"], f"primed= names {count}")
+
+    def _columns(self) -> dict[str, int]:
+        """Columns of what is left of the line, by key."""
+        return {text.partition("=")[0]: column for column, text in self.tokens}
 
     def _keys(self, allowed: dict[str, OperandSpec]) -> dict[str, Any]:
         """The rest of the line as key=value."""
@@ -181,6 +220,7 @@ class _Reader:
         self._end_program()
         self.program = self.programs[name] = Program()
         self.row_lines: list[int] = []
+        self.all_lines[name] = self.row_lines
         self.absolute[name] = set()
         self.sealed = {}
 
@@ -195,17 +235,23 @@ class _Reader:
             self._declare(columns, values)
             return
         allowed = {key: _OPTIONS[key] for key in ("tag", *EXTRAS.get(spec.name, ()))}
-        at = {text.partition("=")[0]: column for column, text in self.tokens}
+        at = self._columns()
         tag_and_extras = self._keys(allowed)
         self._check_mask(at, tag_and_extras.get("multicast", 0))
         self._check(spec.opcode, columns, values)
+        if "step" in tag_and_extras and "map" in values and self.maps[values["map"]].rank <= op.STEP_AXIS:
+            tensor = self.maps[values["map"]]
+            self._wrong(
+                at["step"], f"step= moves a box in its third dimension; map {tensor.name} has {tensor.rank}"
+            )
         assert self.program is not None
         self.program.emit(spec.name, **values, **tag_and_extras)
         self.row_lines.append(self.line)
 
     def _end_program(self) -> None:
         """The program written so far is whole: its loops and rings must be sound."""
-        found = loops.problem(self.program.rows) if self.program is not None else None
+        recurring = self.launch is not None and self.launch.is_persistent
+        found = loops.problem(self.program.rows, recurring) if self.program is not None else None
         if found is not None:
             self.line = self.row_lines[found[0]]
             self._wrong(1, found[1])
@@ -215,6 +261,8 @@ class _Reader:
         name, rank = values["map"], values["rank"]
         if name in self.map_numbers:
             self._wrong(columns["map"], f"tensor map {name} is declared twice")
+        if name == "turns":
+            self._wrong(columns["map"], "turns= of a CTA is not about a tensor map; give the map another name")
         for key, count in (("dims", rank), ("strides", rank - 1), ("box", rank)):
             if len(values[key]) != count:
                 self._wrong(columns[key], f"expected {count} {key} for rank {rank}; got {len(values[key])}")
@@ -247,6 +295,10 @@ class _Reader:
         if mask >> size:
             known = f"the cluster has {size} CTAs" if size > 1 else "LAUNCH declares no cluster"
             self._wrong(columns["multicast"], f"multicast={mask:#x} names CTAs that are not: {known}")
+        if mask and self.launch and self.launch.schedule == "dynamic":
+            self._wrong(
+                columns["multicast"], "multicast= with schedule=dynamic, where each CTA takes a tile of its own"
+            )
 
     def _check_box(self, column: int, tensor: TensorMap, place: Any) -> None:
         if isinstance(place, tuple):
@@ -269,13 +321,52 @@ class _Reader:
             names.append(name)
         if not any(self.programs[name].rows for name in names):
             self._fail(self.end, "a program with instructions for each logical thread", "")
+        columns, keys = self._columns(), self._keys({**dict.fromkeys(self.map_numbers, _ORIGIN), "turns": _TURNS})
+        turns = keys.pop("turns", ())
+        self._check_cta(column, columns, names, turns)
         absolute = set().union(*(self.absolute[name] for name in names))
-        self.ctas.append(Cta(tuple(names), tuple(sorted(self._origins(absolute)))))
+        origins = tuple(sorted(self._origins(keys, columns, absolute)))
+        self.ctas.append(Cta(tuple(names), origins, turns))
 
-    def _origins(self, absolute: set[int]) -> Iterator[tuple[int, tuple[int, ...]]]:
-        spec = OperandSpec("origin", "numbers", low=-(2**30), high=2**30)
-        columns = {text.partition("=")[0]: column for column, text in self.tokens}
-        for name, origin in self._keys(dict.fromkeys(self.map_numbers, spec)).items():
+    def _check_cta(self, column: int, columns: dict[str, int], names: list[str], turns: tuple[int, ...]) -> None:
+        """What the programs of a CTA must agree on, with each other and with its turns."""
+        if (tuple(names), turns) in self.sound:
+            return
+        self.sound.add((tuple(names), turns))
+        if len(turns) > op.LOOPS:
+            self._wrong(columns["turns"], f"turns= for {len(turns)} loops; a program has at most {op.LOOPS}")
+        programs = [self.programs[name].rows for name in names]
+        for name, rows in zip(names, programs, strict=True):
+            lacking = loops.open_count(rows, len(turns))
+            if lacking is not None:
+                self._wrong(
+                    self.end, f"LOOP {lacking} 0 of program {name} has no count: expected turns= of this CTA"
+                )
+            self._check_reach(name, rows, turns)
+        persistent = self.launch is not None and self.launch.is_persistent
+        sentence = loops.problem_between(programs, persistent)
+        if sentence:
+            self._wrong(column, sentence)
+        if (
+            persistent
+            and self.ctas
+            and _roles(self.ctas[0].programs, self.programs) != _roles(names, self.programs)
+        ):
+            self._wrong(
+                column, "a tile of a persistent CTA has instructions for the logical threads of the first one"
+            )
+
+    def _check_reach(self, name: str, rows: list[dict[str, Any]], turns: tuple[int, ...]) -> None:
+        """Bulk copies that a counter moves stay among the addresses there are."""
+        for place, reached in loops.bulk_reach(rows, turns):
+            if not 0 <= reached <= ADDRESS:
+                line = self.all_lines[name][place]
+                self._wrong(1, f"the bulk copy of line {line} would move to address {reached}")
+
+    def _origins(
+        self, keys: dict[str, Any], columns: dict[str, int], absolute: set[int]
+    ) -> Iterator[tuple[int, tuple[int, ...]]]:
+        for name, origin in keys.items():
             number = self.map_numbers[name]
             if len(origin) != self.maps[number].rank:
                 count = f"expected {self.maps[number].rank} coordinates in map {name}; got {len(origin)}"
@@ -283,6 +374,11 @@ class _Reader:
             if number in absolute:
                 self._wrong(columns[name], f"an origin in map {name}, where a program of this CTA gives addresses")
             yield number, origin
+
+
+def _roles(names: Iterable[str], programs: dict[str, Program]) -> list[int]:
+    """Logical threads of a CTA that have instructions."""
+    return [role for role, name in enumerate(names) if programs[name].rows]
 
 
 def _close(word: str) -> str:

@@ -19,8 +19,8 @@ def lines(trace: Trace) -> Iterator[str]:
     """The statements of a trace, one by one."""
     yield f"TRACE {VERSION}"
     if trace.launch != Launch():
-        keys = vars(trace.launch)
-        yield "LAUNCH " + " ".join(f"{key}={value}" for key, value in keys.items() if value)
+        keys = {key: value for key, value in vars(trace.launch).items() if value and value != Launch.schedule}
+        yield "LAUNCH " + " ".join(f"{key}={_value(value)}" for key, value in keys.items())
     yield from map(declaration, trace.maps)
     names = [tensor.name for tensor in trace.maps]
     for name, program in trace.programs.items():
@@ -46,4 +46,9 @@ def instruction(row: Mapping[str, Any], maps: list[str]) -> str:
 
 def _cta(cta: Cta, maps: list[str]) -> str:
     origins = [f"{maps[number]}={operands.write_numbers(origin)}" for number, origin in cta.origins]
-    return " ".join(["CTA", *cta.programs, *origins])
+    turns = [f"turns={operands.write_numbers(cta.turns)}"] if cta.turns else []
+    return " ".join(["CTA", *cta.programs, *origins, *turns])
+
+
+def _value(value: Any) -> str:
+    return operands.write_numbers(value) if isinstance(value, tuple) else str(value)

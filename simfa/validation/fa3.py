@@ -7,18 +7,19 @@ independent study had chosen with these times in view are labelled informed, so 
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
-import numpy as np
 from joblib import Parallel, delayed
 
-from presets import loader, measured_points, params
+from presets import loader, measured_points
 from presets.arguments import bare_shape, build
 from presets.experiment import Experiment, Params
 from presets.specs import GpuSpec, KernelSpec
 from simfa import simulate
+from simfa.validation.cases import Row, fa3_label, locked
 from simfa.validation.study import Point, Study
 
-LOCKED_MHZ = "1500"
+KERNEL = "fa3"
 FIT_LENGTHS = ("512", "8192")
 CALIBRATED, UNFITTED, PAPER, RIVAL = (
     "calibrated",
@@ -29,58 +30,16 @@ CALIBRATED, UNFITTED, PAPER, RIVAL = (
 PROFILED = "Nsight profile, 1420 MHz"
 # What the fitted values would be unfitted: the study that the informed values come from counts 1.5 operand reads.
 UNFIT = {"softmax.operand_factor": "1.5", "pipeline.tile_overhead_cycles": "0"}
-NOMINAL_MHZ = 1700  # of kernels at unknown clocks, before a law is fitted
-SENSITIVITY = 0.1
-Row = dict[str, str]
-Job = tuple[Row, Params, Mapping[str, str]]
+FITTED = ("softmax.operand_factor", "pipeline.tile_overhead_cycles")
+Job = tuple[Row, Params, Mapping[str, str], str]  # a measured row, a parameter set, changed values, a kernel preset
 
 
-def ladder() -> dict[str, dict[str, str]]:
-    """Mechanisms taken out of the calibrated set, and its fitted values moved, each as changed values."""
-    paper = loader.load(GpuSpec, "h100-sxm")
-    peak = paper.dram.channel_bandwidth_bytes_per_s
-    return {
-        "64 lines in flight": {"tma.inflight_lines": _text(paper, "tma.inflight_lines")},
-        "tile overhead 0": {"pipeline.tile_overhead_cycles": "0"},
-        "static schedule": {"pipeline.schedule": "static"},
-        "WGMMA takes no operands": {"softmax.wgmma_operand_share": "0"},
-        "operand factor 1.5": {"softmax.operand_factor": UNFIT["softmax.operand_factor"]},
-        **_sensitivities(),
-        "no gap before a GEMM": {"issue.gemm_gap_cycles": "0"},
-        "no latency of barriers": {"issue.mbarrier_wait_cycles": "0", "issue.named_barrier_cycles": "0"},
-        "no WGMMA tail": {"issue.wgmma_tail_cycles": "0"},
-        "masks cost nothing": {"softmax.mask_cycles": "0"},
-        "no ping-pong": {"pipeline.ping_pong": "false"},
-        "no multicast": {"pipeline.multicast": "false"},
-        "P stays in registers": {"pipeline.p_in_shared": "false"},
-        "L2 at the SM's clock": {"l2.clock_hz": f"{LOCKED_MHZ}MHz"},
-        "DRAM at its peak rate": {"dram.channel_bandwidth_bytes_per_s": repr(peak)},
-        "no launch overhead": {"launch.overhead_s": "0"},
-    }
+class Run(NamedTuple):
+    """One simulated kernel: time in us, cycles, tensor-core utilisation."""
 
-
-def _sensitivities() -> dict[str, dict[str, str]]:
-    gpu = params.calibrated_gpu(loader.load(GpuSpec, "h100-sxm"))
-    kernel = params.official_case("fa3", 128, "fp16", causal=False)
-    assert gpu.softmax is not None and kernel.pipeline.tile_overhead_cycles is not None
-    found = {}
-    for sign in (-1, 1):
-        factor = 1 + sign * SENSITIVITY
-        percent = f"{sign * SENSITIVITY * 100:+.0f} %"
-        found[f"operand factor {percent}"] = {"softmax.operand_factor": repr(gpu.softmax.operand_factor * factor)}
-        cycles = str(round(kernel.pipeline.tile_overhead_cycles * factor))
-        found[f"tile overhead {percent}"] = {"pipeline.tile_overhead_cycles": cycles}
-    return found
-
-
-def _text(spec: GpuSpec, key: str) -> str:
-    return str(loader.flatten(spec)[key])
-
-
-def locked(lengths: Sequence[str] = ("512", "2048", "8192")) -> list[Row]:
-    """The kernels at a locked clock of these lengths, rows of measured_attention."""
-    rows = measured_points.rows("measured_attention")
-    return [row for row in rows if row["clock_mhz"] == LOCKED_MHZ and row["seq_q"] in lengths]
+    latency_us: float
+    cycles: int
+    utilization: float
 
 
 def study() -> Study:
@@ -93,72 +52,21 @@ def full_study() -> Study:
     rows = locked()
     points = _calibrated(rows)
     for name, chosen, changes in ((UNFITTED, "calibrated", UNFIT), (PAPER, "paper", {})):
-        jobs: list[Job] = [(row, chosen, changes) for row in rows]  # type: ignore[misc]
+        jobs: list[Job] = [(row, chosen, changes, KERNEL) for row in rows]  # type: ignore[misc]
         times = zip(rows, latencies_us(jobs), strict=True)
-        points += [_point(row, us, name, fitted=False) for row, us in times]
-    points += [_point(row, _rival_us(row), RIVAL, fitted=False) for row in rows]
+        points += [point(row, us, name, fitted=False) for row, us in times]
+    points += [point(row, _rival_us(row), RIVAL, fitted=False) for row in rows]
     return _study("fa3-all", points)
 
 
-def ladder_study() -> Study:
-    """Errors at 512 and 2,048 tokens after each mechanism or value is taken out, nothing refitted."""
-    rows = locked(("512", "2048"))
-    variants: dict[str, Mapping[str, str]] = {"full model": {}, **ladder()}
-    jobs: list[Job] = [(row, "calibrated", changes) for changes in variants.values() for row in rows]
-    times = latencies_us(jobs)
-    names = [name for name in variants for _ in rows]
-    points = [_point(job[0], us, name, fitted=False) for job, us, name in zip(jobs, times, names, strict=True)]
-    return _study("fa3-ladder", points)
-
-
-def unlocked_study() -> Study:
-    """Kernels at an unknown clock: one law per source, the clock falling with tensor utilisation, left-one-out."""
-    points: list[Point] = []
-    for source in ("FA3 paper figure", "MagiAttention Oct 2025"):
-        points += _unlocked(source)
-    return Study(
-        "fa3-unlocked",
-        "FlashAttention-3 on H100 at clocks under power limits",
-        "FlashAttention-3 paper, figure; MagiAttention, October 2025 (digitised)",
-        "two numbers per source, clock = a - b x tensor utilisation; each point predicted by a law fitted to the "
-        "others",
-        points,
-        "The clock is not known: what is tested is the shape over lengths, head dimensions and masks. Cycles are "
-        "those of a nominal clock, though time in L2 and DRAM does not follow it.",
-    )
-
-
-def _unlocked(source: str) -> list[Point]:
-    rows = [row for row in measured_points.rows("measured_attention") if row["source"] == source]
-    jobs: list[Job] = [(row, "calibrated", _settings(row)) for row in rows]
-    runs = Parallel(n_jobs=2)(delayed(_run)(job) for job in jobs)
-    cycles, shares = np.array([run[1] for run in runs], float), np.array([run[2] for run in runs])
-    overhead_us = np.array([run[0] for run in runs]) - cycles / NOMINAL_MHZ
-    needed_mhz = cycles / (np.array([float(row["latency_us"]) for row in rows]) - overhead_us)
-    found = []
-    for index, row in enumerate(rows):
-        others = np.arange(len(rows)) != index
-        slope, start = np.polyfit(shares[others], needed_mhz[others], 1)
-        us = cycles[index] / (start + slope * shares[index]) + overhead_us[index]
-        found.append(_point(row, us, source, fitted=False))
-    return found
-
-
-def _settings(row: Row) -> dict[str, str]:
-    """What an unlocked source's kernel was: the July 2024 release had one tile for D64; a nominal clock."""
-    clock = {"sm.clock_hz": f"{NOMINAL_MHZ}MHz"}
-    july = row["source"] == "FA3 paper figure" and row["head_dim"] == "64"
-    return clock | ({"tile.kv_rows": "128", "pipeline.p_in_shared": "false"} if july else {})
-
-
 def _calibrated(rows: list[Row]) -> list[Point]:
-    jobs: list[Job] = [(row, "calibrated", {}) for row in [*rows, _profiled()]]
+    jobs: list[Job] = [(row, "calibrated", {}, KERNEL) for row in [*rows, _profiled()]]
     times = latencies_us(jobs)
     points = [
-        _point(row, us, CALIBRATED, fitted=row["seq_q"] in FIT_LENGTHS)
+        point(row, us, CALIBRATED, fitted=row["seq_q"] in FIT_LENGTHS)
         for row, us in zip(rows, times[:-1], strict=True)
     ]
-    return [*points, _point(_profiled(), times[-1], PROFILED, fitted=False)]
+    return [*points, point(_profiled(), times[-1], PROFILED, fitted=False)]
 
 
 def _profiled() -> Row:
@@ -169,13 +77,13 @@ def _profiled() -> Row:
     return row | {"latency_us": duration.group(1), "dtype": "fp16"}
 
 
-def experiment(row: Row, chosen: Params, changes: Mapping[str, str]) -> Experiment:
-    """The launch of a row at its clock on H100 SXM; what `changes` says a kernel or GPU lacks stays absent."""
+def experiment(row: Row, chosen: Params, changes: Mapping[str, str], kernel: str = KERNEL) -> Experiment:
+    """The launch of a row at its clock on H100 SXM, with values changed."""
     settings = {"sm.clock_hz": f"{row['clock_mhz']}MHz"} if row["clock_mhz"] else {}
     return build(
         bare_shape(int(row["heads_q"]), int(row["heads_kv"]), int(row["head_dim"])),
         loader.load(GpuSpec, "h100-sxm"),
-        loader.load(KernelSpec, "fa3"),
+        loader.load(KernelSpec, kernel),
         settings | dict(changes),
         chosen,
         seq_q=int(row["seq_q"]),
@@ -188,14 +96,18 @@ def experiment(row: Row, chosen: Params, changes: Mapping[str, str]) -> Experime
 
 def latencies_us(jobs: Sequence[Job]) -> list[float]:
     """Simulated kernel times, in two worker processes."""
-    return [run[0] for run in Parallel(n_jobs=2)(delayed(_run)(job) for job in jobs)]
+    return [run.latency_us for run in runs(jobs)]
 
 
-def _run(job: Job) -> tuple[float, int, float]:
-    """Latency in microseconds, cycles, and tensor-core utilisation of one kernel."""
+def runs(jobs: Sequence[Job]) -> list[Run]:
+    """Simulated kernels, in two worker processes."""
+    return list(Parallel(n_jobs=2)(delayed(_run)(job) for job in jobs))
+
+
+def _run(job: Job) -> Run:
     result = simulate.run(experiment(*job)).result
     assert result.latency_s is not None and result.tensor_core_utilization is not None
-    return result.latency_s * 1e6, result.extra["cycles"], result.tensor_core_utilization
+    return Run(result.latency_s * 1e6, result.extra["cycles"], result.tensor_core_utilization)
 
 
 def _rival_us(row: Row) -> float:
@@ -204,17 +116,16 @@ def _rival_us(row: Row) -> float:
     return float(said.group(1))
 
 
-def _point(row: Row, us: float, group: str, fitted: bool) -> Point:
-    mask = "causal" if row["causal"] == "1" else "no mask"
-    where = f"D{row['head_dim']}, {int(row['seq_q']):,} tokens, batch {row['batch']}, {mask}"
-    return Point(f"{group}: {where}", float(row["latency_us"]), us, "us", fitted, group, float(row["seq_q"]))
+def point(row: Row, us: float, group: str, fitted: bool) -> Point:
+    """A measured row against `us`."""
+    measured_us, tokens = float(row["latency_us"]), float(row["seq_q"])
+    return Point(f"{group}: {fa3_label(row)}", measured_us, us, "us", fitted, group, tokens)
 
 
 def _study(name: str, points: list[Point]) -> Study:
     titles = {
         "fa3": "FlashAttention-3 on H100 at a locked clock, calibrated, up to 2,048 tokens",
         "fa3-all": "FlashAttention-3 on H100 at a locked clock: every parameter set, and a rival",
-        "fa3-ladder": "FlashAttention-3 on H100 with one mechanism or value taken out of the calibrated set",
     }
     return Study(
         name,

@@ -15,13 +15,13 @@ from presets.experiment import Experiment
 from presets.specs import GpuSpec, KernelSpec, LlmSpec
 from simfa import simulate
 from simfa.ncu_names import SECTOR_BYTES
+from simfa.validation import cases
+from simfa.validation.cases import FLASH_FWD, FMHA, GB10_LONGEST, Row
 from simfa.validation.study import Point, Study
 
 GPU, KERNEL, MODEL = "gb10", "cutile-fa-64x64", "llama3-8b"
-FLASH_FWD, FMHA = "cuTile flash_fwd (T_M=64)", "cuTile FMHA (TileGym 1.3.0)"
 # The preset is flash_fwd's; its registers allow one CTA per SM. TileGym's auto-tuner set two and its own grid.
 SETTINGS = {FLASH_FWD: {}, FMHA: {"pipeline.occupancy_ctas": "2", "pipeline.grid_order": "block_fastest"}}
-LONGEST = 4096  # tokens; TileGym's point of 8,192 takes most of a minute
 READS, MISSES, FILLS = "L2 reads", "L2 sector misses", "L2 fills from system memory"
 COUNTERS = {
     "l2_read_bytes": (READS, "l1tex__m_xbar2l1tex_read_bytes.sum", 1),
@@ -29,17 +29,11 @@ COUNTERS = {
 }
 FILL_METRIC = "lts__d_sectors_fill_sysmem.sum"
 MEGA = 1e6
-Row = dict[str, str]
 
 
-def study(longest: int = LONGEST, kernels: Sequence[str] = (FLASH_FWD, FMHA)) -> Study:
+def study(longest: int = GB10_LONGEST, kernels: Sequence[str] = (FLASH_FWD, FMHA)) -> Study:
     """Traffic and latency of the public cuTile kernels of up to `longest` tokens."""
-    times = [
-        row
-        for row in measured_points.rows("measured_attention")
-        if row["gpu"].startswith("GB10") and row["kernel"] in kernels and int(row["seq_q"]) <= longest
-    ]
-    points = [point for row in times for point in _points(row)]
+    points = [point for row in cases.gb10(longest, kernels) for point in _points(row)]
     return Study(
         "gb10",
         "cuTile FlashAttention on GB10: L2 traffic and latency",
@@ -77,8 +71,7 @@ def _points(row: Row) -> list[Point]:
     case = experiment(row)
     result = simulate.run(case).result
     model_us = result.extra["cycles"] / case.gpu.sm.clock_hz * 1e6
-    mask = "causal" if row["causal"] == "1" else "no mask"
-    where = f"{row['kernel']}, {int(row['seq_q']):,} tokens, {mask}"
+    where = cases.gb10_label(row)
     name, tokens = f"latency: {row['kernel']}", float(row["seq_q"])
     latency = Point(where, float(row["latency_us"]), model_us, "us", series=name, x=tokens)
     ncu: dict[str, Any] = result.extra["ncu"]

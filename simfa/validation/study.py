@@ -34,7 +34,7 @@ class Study:
 
     `context` sets the errors beside what others report; it is never a quota to fit to. A study of differences has
     no truth on one side: its `reference` is the model itself before a change, and its percentages are no errors.
-    `published` is what others report for a group.
+    `published` is what others report for a group, `notes` what else there is to say of one.
     """
 
     name: str
@@ -46,6 +46,7 @@ class Study:
     x_title: str = ""
     compares: Literal["error", "difference"] = "error"
     published: Mapping[str, str] = field(default_factory=dict)
+    notes: Mapping[str, str] = field(default_factory=dict)
 
     def summary(self) -> dict[str, Any]:
         """MAPE, worst case and number of points: of all of them, and of those no fit has seen."""
@@ -80,6 +81,7 @@ class Study:
             "mean_pct": sum(errors) / len(errors),
             "worst_pct": max(errors, key=abs),
             "published": self.published.get(name, ""),
+            "note": self.notes.get(name, ""),
         }
 
     def record(self) -> dict[str, Any]:

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from dashboard import settings
-from dashboard.jobs import CANCELLED, DONE, FAILED, QUEUED, RUNNING, WORKERS, Job, JobBoard
+from dashboard import limits, settings
+from dashboard.jobs import CANCELLED, DONE, FAILED, QUEUED, RUNNING, Job, JobBoard
+from dashboard.limits import Refused
+from dashboard.workers import Workers
 from presets.arguments import build
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,7 +33,8 @@ def finish(job: Job) -> Job:
 
 @pytest.fixture(scope="module")
 def board():
-    board = JobBoard()
+    """A server with one process, so that the second job waits."""
+    board = JobBoard(Workers(1))
     wait_for(lambda: not board.preparing, "loading the compiled simulator")
     return board
 
@@ -85,6 +88,54 @@ def test_waiting_jobs_have_a_position_and_a_sessions_outdated_wish_is_dropped(bo
     assert outdated.state == CANCELLED and board.position("other") == 1
     board.cancel("running")
     assert finish(other).state == DONE and finish(wanted).state == DONE
+
+
+def test_a_full_queue_refuses_and_names_the_setting(board, make_experiment, monkeypatch):
+    monkeypatch.setenv("SIMFA_QUEUE", "2")
+    monkeypatch.setenv("SIMFA_QUEUE_PER_SESSION", "1")
+    running = board.submit("busy", long_run(make_experiment, seq=4480), 0, "a")
+    wait_for(lambda: running.state == RUNNING, "the start")
+    board.submit("waits", make_experiment(seq=160), 0, "b")
+    with pytest.raises(Refused, match="SIMFA_QUEUE_PER_SESSION"):
+        board.submit("one too many of b", make_experiment(seq=192), 0, "b", "-timeline")
+    board.submit("waits too", make_experiment(seq=192), 0, "c")
+    with pytest.raises(Refused, match=r"2 simulations wait already.*SIMFA_QUEUE"):
+        board.submit("one too many", make_experiment(seq=224), 0, "d")
+    assert board.submit("waits", make_experiment(seq=160), 0, "d").state == QUEUED, "joining costs no place"
+    assert board.submit("instead", make_experiment(seq=224), 0, "c").state == QUEUED, "its outdated wish is gone"
+    for key in ("waits", "instead", "busy"):
+        board.cancel(key)
+    finish(running)
+
+
+def test_what_waits_for_a_closed_browser_is_dropped_and_what_is_watched_is_not(board, make_experiment, monkeypatch):
+    monkeypatch.setenv("SIMFA_QUEUE_PATIENCE_S", "100")
+    running = board.submit("ahead", long_run(make_experiment, seq=4608), 0, "a")
+    wait_for(lambda: running.state == RUNNING, "the start")
+    left, watched = (
+        board.submit(key, make_experiment(seq=n), 0, key) for key, n in (("left", 96), ("watched", 416))
+    )
+    left.seen_at -= 101
+    watched.seen_at -= 101
+    assert board.look("watched") is watched
+    board.cancel("ahead")
+    assert finish(watched).state == DONE
+    assert left.state == CANCELLED and "waited for 100 s" in left.message
+
+
+def test_a_simulation_is_stopped_at_the_time_limit(board, make_experiment, monkeypatch):
+    monkeypatch.setenv("SIMFA_TIMEOUT_S", "1")
+    job = finish(board.submit("too long", long_run(make_experiment, seq=6144), 0, "a"))
+    assert job.state == FAILED and job.message == limits.overdue(1)
+    assert "after 1 s" in job.message and "SIMFA_TIMEOUT_S" in job.message
+
+
+def test_a_length_beyond_the_servers_is_refused_but_a_kept_answer_is_shown(board, make_experiment, monkeypatch):
+    finish(board.submit("before", make_experiment(seq=512), 0, "a"))
+    monkeypatch.setenv("SIMFA_SIMULATED_TOKENS", "511")
+    assert board.submit("before", make_experiment(seq=512), 0, "b").state == DONE
+    with pytest.raises(Refused, match=r"576 tokens are more than the 511 it takes \(SIMFA_SIMULATED_TOKENS\)"):
+        board.submit("beyond", make_experiment(seq=576), 0, "a")
 
 
 def test_a_killed_worker_is_replaced_and_the_run_started_again(board, make_experiment):
@@ -156,14 +207,12 @@ def alive(pid: int) -> bool:
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="reads process states from /proc")
 def test_a_killed_server_leaves_no_worker_behind():
     start = (
-        "import os, time, joblib.externals.loky.reusable_executor as loky\n"
-        "from dashboard.jobs import in_worker\n"
-        "in_worker(os.getpid)\n"
-        "print(*loky._executor._processes, flush=True)\ntime.sleep(600)\n"
+        "import os, time\nfrom dashboard import workers\n"
+        "print(workers.shared().call(os.getpid), flush=True)\ntime.sleep(600)\n"
     )
     server = subprocess.Popen([sys.executable, "-c", start], cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    workers = [int(pid) for pid in server.stdout.readline().split()]
-    assert len(workers) == WORKERS and all(map(alive, workers))
+    worker = int(server.stdout.readline())
+    assert alive(worker)
     server.kill()
     server.wait()
-    wait_for(lambda: not any(map(alive, workers)), "the end of the workers")
+    wait_for(lambda: not alive(worker), "the end of the worker")

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dashboard import plain
 from dashboard.plain import label, markdown
+from presets.errors import PresetError
 
 
 @pytest.mark.parametrize(
@@ -31,3 +33,10 @@ def test_no_mark_stays_bare(text):
 
 def test_figures_get_no_tags():
     assert label("<b>x</b><a href='javascript:1'>") == "&lt;b&gt;x&lt;/b&gt;&lt;a href='javascript:1'&gt;"
+
+
+def test_a_long_list_of_allowed_keys_gives_way_to_where_it_stands():
+    long = "--set: unknown key 'x'. Did you mean 'y'? Allowed: " + ", ".join(["some.key"] * 100)
+    assert plain.brief(PresetError(long)) == "unknown key 'x'. Did you mean 'y'? The Presets page lists every key."
+    short = "unknown GPU 'x'. Allowed: a100, h800"
+    assert plain.brief(PresetError(short)) == short

@@ -8,7 +8,7 @@ import math
 import pytest
 
 from analytical import launch_order, simfa_python
-from dashboard import compare, export, regimes, regimes_words, rooflines
+from dashboard import compare, export, regimes, regimes_words, rooflines, what_if
 from dashboard.catalog import ESTIMATORS
 from dashboard.figures import regimes as regimes_figure
 from dashboard.figures import roofline
@@ -69,7 +69,7 @@ def test_boundaries_of_one_head_and_of_those_in_flight(make_experiment, case, on
 
 
 def test_an_l2_that_holds_everything_has_no_boundary_for_the_heads_in_flight(make_experiment):
-    case = regimes.changed(make_experiment(seq=4096), {"l2.bytes": "10GiB", "l2.effective_bytes": "10GiB"})
+    case = what_if.applied(make_experiment(seq=4096), {"l2.bytes": "10GiB", "l2.effective_bytes": "10GiB"})
     shown = regimes.curves(case)
     assert shown.live_boundary_tokens is None
     assert "stays on the ideal line" in regimes_words.title(shown)
@@ -166,7 +166,7 @@ def test_a_warning_near_the_boundary_of_the_heads_in_flight():
     ],
 )
 def test_an_impossible_tile_is_shown_with_its_sum(make_experiment, settings, sums):
-    found = " ".join(regimes_words.impossible(regimes.changed(make_experiment(seq=4096), settings)))
+    found = " ".join(regimes_words.impossible(what_if.applied(make_experiment(seq=4096), settings)))
     assert bool(found) == bool(sums)
     assert all(part in found for part in sums)
 
@@ -174,7 +174,7 @@ def test_an_impossible_tile_is_shown_with_its_sum(make_experiment, settings, sum
 def test_official_tiles_are_possible(make_experiment):
     for settings in ("192 192 3 64", "192 128 3 64", "128 80 2 256", "128 128 2 128"):
         rows, columns, groups, head_dim = settings.split()
-        case = regimes.changed(
+        case = what_if.applied(
             make_experiment(seq=4096),
             {
                 "tile.query_rows": rows,
@@ -188,7 +188,7 @@ def test_official_tiles_are_possible(make_experiment):
 
 def test_a_what_if_that_cannot_be_built_is_refused_in_words(make_experiment):
     with pytest.raises(PresetError, match="must not exceed"):
-        regimes.changed(make_experiment(seq=4096), {"l2.effective_bytes": "60MiB"})
+        what_if.applied(make_experiment(seq=4096), {"l2.effective_bytes": "60MiB"})
 
 
 def test_gigabytes_and_mebibytes_are_told_apart():
@@ -271,3 +271,53 @@ def test_traffic_from_a_sample_says_its_error() -> None:
         "1,000 cycles",
         "1,000 cycles, extrapolated from a sample of 4.00%: ± 1.5 %",
     ]
+
+
+def test_the_baselines_curves_are_light_and_its_boundary_named(make_experiment):
+    shown = regimes.curves(make_experiment(seq=4096))
+    base = regimes.curves(what_if.applied(shown.experiment, {"l2.effective_bytes": "10MiB"}))
+    marks = {
+        "boundary": shown.boundary_tokens,
+        "live_boundary": shown.live_boundary_tokens,
+        "waves": shown.wave_steps,
+        "length": shown.length,
+        "baseline": base.boundary_tokens,
+    }
+    chart = regimes_figure.figure(shown.points, NAMES, marks, [], [], "tokens", "title", baseline=base.points)
+    light = [trace for trace in chart.data if trace.opacity]
+    assert [trace.showlegend for trace in light].count(True) == 1 and all(trace.opacity < 0.5 for trace in light)
+    assert any(note.text.strip() == "Eq. (4), baseline: 20,480" for note in chart.layout.annotations)
+    said = regimes_words.against(shown, base)
+    assert "from 20,480 to 51,200 tokens (+30,720 tokens, +150.0 %)" in said[0]
+    assert "(+" not in said[1] and " %)" in said[1]  # a larger cache never moves more bytes
+
+
+def test_a_boundary_beyond_the_range_is_said_so(make_experiment):
+    shown = regimes.curves(make_experiment(seq=4096))
+    large = {"l2.bytes": "100GiB", "l2.effective_bytes": "100GiB"}
+    said = regimes_words.against(shown, regimes.curves(what_if.applied(shown.experiment, large)))
+    assert "moves from 209,715,200 to 51,200 tokens" in said[0]  # 100 GiB / 512 B a token
+    assert "all heads in flight moves from beyond 1M to 51,200 tokens" in said[0]
+
+
+def test_the_same_run_as_baseline_says_that_nothing_differs(make_experiment):
+    shown = regimes.curves(make_experiment(seq=4096))
+    said = regimes_words.against(shown, shown)
+    assert "stays at 51,200 tokens" in said[0] and said[1].endswith("is the baseline's at every length.")
+
+
+def test_the_download_tells_both_runs_apart(make_experiment):
+    shown = regimes.curves(make_experiment(seq=4096))
+    found = regimes.rows(shown, [], [], regimes.curves(make_experiment("llama3-70b", seq=4096)))
+    assert {(row["run"], row["llm"]) for row in found} == {("this", "llama3-8b"), ("baseline", "llama3-70b")}
+
+
+def test_the_roofline_draws_the_baselines_dots_light(make_experiment):
+    now = compare.records([make_experiment(seq=4096)], CLOSED[:1])
+    then = compare.records([make_experiment(seq=512)], CLOSED[:2])
+    light = rooflines.dots_of({record["estimator"]: record for record in then}, now)
+    assert {dot["estimator"] for dot in light} == {"simfa-python"}
+    caps = rooflines.ceilings(make_experiment(seq=4096))
+    chart = roofline.figure(caps, rooflines.dots(now), MARKS, "title", light)
+    drawn = [trace for trace in chart.data if trace.opacity]
+    assert [trace.x[0] for trace in drawn] == [dot["intensity"] for dot in light]

@@ -91,3 +91,18 @@ def test_csv_keeps_every_row_and_column(given):
         read = pd.read_csv(io.BytesIO(spans.csv(given[name])))
         assert list(read.columns) == list(given[name].columns) and len(read) == len(given[name])
     assert (read["cycles"] == given["ctas"]["cycles"]).all()
+
+
+@pytest.mark.parametrize("name", ["timeline", "occupancy", "ctas"])
+def test_csv_json_and_parquet_hold_the_same_rows(given, name):
+    table = given[name]
+    rows = pd.DataFrame(json.loads(spans.json_rows(table)))
+    stored = pd.read_parquet(io.BytesIO(spans.parquet(table)))
+    read = pd.read_csv(io.BytesIO(spans.csv(table)))
+    for found in (rows, stored, read):
+        assert list(found.columns) == list(table.columns) and len(found) == len(table)
+        for column in table:
+            if table[column].dtype.kind in "if":
+                np.testing.assert_allclose(found[column].astype(float), table[column].astype(float), rtol=1e-6)
+            else:
+                assert list(found[column].astype(str)) == list(table[column].astype(str))

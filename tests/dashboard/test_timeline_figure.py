@@ -36,7 +36,8 @@ def test_the_number_of_traces_does_not_grow_with_the_number_of_spans(answer):
     assert len(many["timeline"]) > 10_000
     assert len(figure(run_of(many)).data) == len(one.data) <= 30
     drawn = [trace for trace in bars(figure(run_of(many))) if not trace.name.startswith("wait")]
-    assert sum(len(trace.x) for trace in drawn) == (many["timeline"]["category"] != "wait").sum()
+    near = many["timeline"][many["timeline"]["start_cycle"] <= 45_000]  # the view and half of it again
+    assert sum(len(trace.x) for trace in drawn) == (near["category"] != "wait").sum()
 
 
 def test_rows_are_the_warpgroups_the_units_and_one_mufu(answer):

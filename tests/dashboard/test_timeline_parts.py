@@ -3,6 +3,7 @@
 import pytest
 
 from dashboard import align, shown, spans, what_if, window
+from dashboard.recipe import Recipe
 from dashboard.shown import Shown
 from dashboard.window import Window
 from presets.errors import PresetError
@@ -134,6 +135,13 @@ def test_a_second_run_is_the_experiment_with_its_what_ifs():
     assert second.gpu.tma.inflight_lines == 128 and second.gpu.l2.bytes == 100 * 2**20
     assert second.kernel.tile.kv_rows == 128 and second.workload == todo.workload
     assert what_if.changed(todo, " ") is None
+
+
+def test_a_what_if_keeps_the_parameter_set():
+    todo = Recipe(params="calibrated").experiment()
+    for second in (what_if.changed(todo, "tma.inflight_lines=128"), what_if.applied(todo, {"sm.count": "100"})):
+        assert second is not None and second.params == "calibrated" and "calibrated" in second.words()
+        assert second.kernel == todo.kernel and second.gpu.l2_timing == todo.gpu.l2_timing
 
 
 @pytest.mark.parametrize(

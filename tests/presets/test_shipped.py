@@ -16,7 +16,7 @@ ALL = [(kind, name) for kind in KINDS for name in loader.names(kind)]
 def test_the_catalogue() -> None:
     assert loader.names(GpuSpec) == ["gb10", "h100-sxm", "h800", "h800-pcie"]
     assert loader.names(LlmSpec) == ["llama3-70b", "llama3-8b", "llama3.1-405b"]
-    assert loader.names(KernelSpec) == ["cutile-fa", "cutile-fa-64x64", "fa3"]
+    assert loader.names(KernelSpec) == ["cutile-fa", "cutile-fa-64x64", "fa3", "fa3-2024-07"]
 
 
 @pytest.mark.parametrize(("kind", "name"), ALL, ids=[name for _, name in ALL])

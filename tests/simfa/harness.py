@@ -12,22 +12,18 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from presets import loader
-from presets.dram_specs import DramChannelSpec
-from simfa import dram_channel, simulate, stats
+from simfa import launch, simulate, stats
 from simfa.engine import dispatch, events, loop, machine, probe, threads, tma
 from simfa.engine.opcodes import RANKS
 from simfa.isa import BY_NAME, Program
-from simfa.memory import coalescer, hashing, l2, path, remote_copy
-from simfa.memory.bounded import commands
-from simfa.memory.bounded.state import COMMANDS, IN_ORDER, LIMITS, NONE, Bounded, event_capacity, make_bounded
-from simfa.memory.dram import TICKS
+from simfa.memory.bounded.state import event_capacity
 from simfa.trace import tensor_map
 from simfa.trace.assemble import assemble, with_costs
 from simfa.trace.fillings import Member
 from simfa.trace.tensor_map import TensorMap
+from tests.simfa.harness_memory import LINE, drain, leaks_of_memory, memory, memory_parts
 
-LINE = 128
+__all__ = ["LINE", "drain", "leaks", "memory", "memory_parts", "program", "run", "tiny"]
 SETUP = 40 + 130  # launch and TensorMap setup (section 4.3)
 NAMES = dict(stats.REASON_NAMES)
 
@@ -175,14 +171,19 @@ def build(
     bases: Any = None,
     limits: Any = None,
     turns: Sequence[int] | None = None,
+    kind_of: Sequence[int] | None = None,
 ) -> machine.Machine:
     """A machine at cycle 0: every CTA runs `roles`, Programs, or a list of Programs for each rank of a cluster.
 
-    `bases` (bytes) and row `limits` of Boxes are by CTA and map, `turns` of loop 0 by CTA.
+    `bases` (bytes) and row `limits` of Boxes are by CTA and map, `turns` of loop 0 by CTA. With `kind_of`, of
+    persistent CTAs of no cluster, tile n runs the `kind_of[n]`-th list of Programs.
     """
     tensors = [box if isinstance(box, TensorMap) else tensor_of(box) for box in maps]
-    by_rank = [roles] * gpu.cluster if isinstance(roles[0], Program) else roles
-    code = assemble(by_rank, tensors, None, [Member(rank, by_rank) for rank in range(gpu.cluster)])
+    kinds = [roles] * gpu.cluster if isinstance(roles[0], Program) else roles
+    places_of = [(0, [kind]) for kind in kinds] if kind_of else [(rank, kinds) for rank in range(gpu.cluster)]
+    members = [Member(rank, cluster, gpu.schedule != "one_tile") for rank, cluster in places_of]
+    code = assemble(kinds, tensors, None, members)
+    launch.share_stages(code, members)
     engine = np.zeros(1, tma.CONFIG)
     shift = LINE.bit_length() - 1
     engine[0] = (
@@ -209,7 +210,7 @@ def build(
         capacity += event_capacity(gpu.sms, gpu.inflight_lines, gpu.slices, gpu.dram_channels)
     places = origins(maps, ctas, bases, limits)
     grid_ctas = np.zeros(ctas, dispatch.CTA)
-    grid_ctas["program"] = np.arange(ctas) % gpu.cluster
+    grid_ctas["program"] = np.arange(ctas) % gpu.cluster if kind_of is None else kind_of
     grid_ctas["turns"] = 0 if turns is None else turns
     grid = dispatch.make_grid(
         gpu.cluster,
@@ -230,7 +231,7 @@ def build(
         tma.make_tma(gpu.sms, engine, *tensor_map.encode(tuple(tensors)), code.starts, code.fills),
         memory(gpu),
         events.make_queue(capacity),
-        probe.make_probe(0, 10_000, slots, ctas, len(roles)),
+        probe.make_probe(0, 10_000, slots, ctas, count),
         with_costs(code.instructions, costs),
         gpu.issue_buffer_entries,
     )
@@ -253,56 +254,6 @@ def origins(maps: Sequence[Box | TensorMap], ctas: int, bases: Any, limits: Any)
             found[:, index, 1] = ROWS - rows[:, index]
             found[:, index, 2] = base[:, index] + rows[:, index] * box.stride_bytes
     return found
-
-
-def memory(gpu: Tiny) -> Any:
-    """A cold memory hierarchy: `path.Memory`, or with bounded queues `Bounded`."""
-    share = gpu.sms_per_coalescer
-    unit = np.arange(gpu.sms, dtype=np.int64) // share if share > 1 else np.full(gpu.sms, -1, np.int64)
-    config = np.zeros(1, l2.CONFIG)
-    config[0] = (
-        hashing.SLICE_HASHES.index(gpu.slice_hash),
-        gpu.slices,
-        gpu.sets,
-        gpu.ways,
-        gpu.mshrs,
-        round(gpu.slice_cycles * TICKS),
-        -(-gpu.slices // gpu.partitions),
-        gpu.near_cycles,
-        gpu.far_cycles,
-        gpu.dram_channels,
-        round(gpu.dram_line_cycles * TICKS),
-        gpu.dram_latency_cycles * TICKS,
-        round(gpu.remote_copy_probability * remote_copy.SCALE),
-        int(gpu.remote_copy_way_share * gpu.ways),
-        0,
-        hashing.ROTATED,
-    )
-    near = np.array(gpu.sm_partitions or (0,) * gpu.sms, np.int64)
-    units = coalescer.make_table(-(-gpu.sms // share))
-    if not gpu.bounded:
-        return path.Memory(l2.make_l2(config), units, unit, near, np.zeros(1, path.TOTALS))
-    limits = np.zeros(1, LIMITS)
-    there = [round(gpu.request_share * cycles) for cycles in (gpu.near_cycles, gpu.far_cycles)]
-    model = COMMANDS if gpu.dram_preset else IN_ORDER
-    back = (gpu.near_cycles - there[0], gpu.far_cycles - there[1])
-    limits[0] = (gpu.request_entries, gpu.response_entries, *there, *back, model, gpu.dram_queue_lines)
-    return make_bounded(config, limits, units, unit, near, gpu.inflight_lines, _channels(gpu))
-
-
-def _channels(gpu: Tiny) -> commands.CommandChannels:
-    if not gpu.dram_preset:
-        return commands.no_channels()
-    spec = loader.load(DramChannelSpec, gpu.dram_preset)
-    shape, ratio, config = spec.organisation, gpu.dram_ticks_per_cycle, np.zeros(1, commands.CONFIG)
-    sizes = (LINE // shape.access_bytes, LINE, shape.access_bytes, spec.capacity_bytes() // shape.access_bytes)
-    banks = (shape.sids, shape.bank_groups, shape.banks)
-    config[0] = (ratio.numerator, ratio.denominator, 0, *sizes, *banks, 0)
-    mapping = dram_channel.mapping_for(spec, spec.controller.mapping).table()
-    one = dram_channel.make_channel(spec, gpu.dram_refresh)
-    channels = commands.make_channels(config, mapping, one, gpu.dram_channels)
-    commands.set_path(channels, gpu.dram_path_ticks)
-    return channels
 
 
 def run(gpu: Tiny, roles: Sequence[Any], *args: Any, **options: Any) -> Outcome:
@@ -334,10 +285,10 @@ def leaks(built: machine.Machine) -> list[str]:
     while node >= 0:
         free, node = free + 1, int(built.queue.events[node]["next"])
     held = {
-        "events pending": int(header["pending"]),
-        "event nodes lost": len(built.queue.events) - free,
-        "buckets filled": int((built.queue.buckets["head"] >= 0).sum()),
-        **_leaks_of_memory(built.memory, int(header["now"])),
+        "events pending": int(header["pending"] - header["superseded"]),
+        "event nodes lost": len(built.queue.events) - free - int(header["superseded"]),
+        "buckets filled": int((built.queue.buckets["head"] >= 0).sum() > header["superseded"]),
+        **leaks_of_memory(built.memory, int(header["now"])),
         "event queue exhausted": int(header["exhausted"]),
         "lines in flight": int(engines["inflight"].sum()),
         "operations open": int((engines["next"] - engines["oldest"]).sum()),
@@ -351,47 +302,6 @@ def leaks(built: machine.Machine) -> list[str]:
         "CTAs not retired": len(built.grid.ctas) - int(built.grid.config[0]["retired"]),
     }
     return [f"{count} {what}" for what, count in held.items() if count]
-
-
-def _leaks_of_memory(memory: Any, now: int) -> dict[str, int]:
-    held = {"coalescer entries": int((memory_parts(memory).inflight["ready"] > now).sum())}
-    if not isinstance(memory, Bounded):
-        return held
-    parts, totals = memory.hierarchy, memory.totals[0]
-    slices = parts.cache.slices
-    waiting = {name: int((slices[name] != NONE).sum()) for name in ("head", "tail", "before", "fill_head")}
-    counted = {name: int(slices[name].sum()) for name in ("queued", "mshr_count", "state", "fill_state")}
-    fronts = {name: int(parts.fronts[name].sum()) for name in ("letters", "steps", "waiting")}
-    return (
-        held
-        | waiting
-        | counted
-        | fronts
-        | {
-            "requests": int(totals["in_use"]),
-            "sets with pending fills": int((parts.pending != NONE).sum()),
-            "SMs held": int(parts.sms["held"].sum()),
-        }
-    )
-
-
-def memory_parts(memory: Any) -> Any:
-    """The part of either hierarchy that holds its tables."""
-    return memory.hierarchy if isinstance(memory, Bounded) else memory
-
-
-def drain(built: machine.Machine) -> machine.Machine:
-    """Let DRAM channels finish the writes that nobody waits for, which the end of a run leaves under way."""
-    while built.queue.header[0]["pending"] > 0:
-        payload = int(events.pop_due(built.queue))
-        if payload < 0:
-            events.next_cycle(built.queue)
-            continue
-        built.queue.header[0]["busy_at"] = built.queue.header[0]["now"]
-        kind, argument = payload >> events.KIND_SHIFT, payload & events.ARGUMENT_MASK
-        assert kind == events.DRAM_STEP
-        commands.step(*built.memory, built.queue, argument, built.queue.header[0]["now"])
-    return built
 
 
 def tiny(**changes: Any) -> Tiny:

@@ -72,6 +72,23 @@ def test_the_first_screen_has_all_three_answers_without_a_click(open_page):
     screenshot(page, "first-screen-1280")
 
 
+def test_compare_three_estimators_and_ask_why_they_differ(open_page):
+    page = open_page("?llm=llama3.1-405b&seq=65536")
+    page.get_by_text("Llama 3.1 405B, 65,536 tokens").wait_for()
+    page.locator(LATENCY_CARD).nth(2).wait_for()
+    assert page.locator(LATENCY_CARD).all_inner_texts()[:2] == ["285,264 µs", "284,482 µs"]
+    reasons = " ".join(page.get_by_role("listitem").all_inner_texts())
+    assert "DRAM" in reasons
+    page.get_by_role("button", name="Why?").first.click()
+    body = page.get_by_test_id("stPopoverBody")
+    body.get_by_text("Where the values come from").wait_for()
+    body.get_by_role("combobox").click()
+    page.get_by_role("option", name="DRAM traffic", exact=True).click()
+    body.get_by_text("Eq. (6)").first.wait_for()  # the regime that the ideal cache leaves out
+    body.locator(".katex").first.wait_for()
+    screenshot(page, "compare-why-1280")
+
+
 @pytest.mark.parametrize(("width", "dark"), [(1280, True), (1920, False)])
 def test_nothing_scrolls_sideways(open_page, width, dark):
     page = open_page("?llm=llama3.1-405b&gpu=gb10&kernel=fa3&seq=49152&peer=true", width=width, dark=dark)

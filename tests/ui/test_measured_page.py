@@ -184,3 +184,27 @@ def test_simulations_start_by_a_button_and_their_numbers_come_in(app):
         app.run()
     assert not app.exception and "%" in shown(app)["Sim-FA"]
     assert not [button for button in app.button if button.label.startswith("Simulate")]
+
+
+def test_a_pinned_baselines_values_stand_beside_the_presets_errors():
+    app = AppTest.from_file(str(ROOT / "dashboard" / "app.py"), default_timeout=60)
+    app.query_params["baseline"] = "llm=llama3-8b&seq=4096&set=dram.bandwidth_bytes_per_s%3D1TB%2Fs"
+    app.run().switch_page("views/measured.py").run()
+    assert not app.exception and "every model with the baseline's values" in captions(app)
+    assert {card.label.split("**")[1]: card.delta for card in app.metric}["GenZ"].startswith("baseline ")
+    assert "GenZ baseline error (%)" in app.dataframe[0].value.columns
+    assert "With the baseline's values GenZ is off by" in markdown(app)
+    app.button(key="unpin").click().run()
+    assert "the baseline" not in captions(app) and "baseline" not in str(app.dataframe[0].value.columns)
+
+
+def test_a_baseline_without_changed_values_has_the_same_errors():
+    app = AppTest.from_file(str(ROOT / "dashboard" / "app.py"), default_timeout=60)
+    app.query_params["baseline"] = "llm=llama3-8b&seq=2048"
+    app.run().switch_page("views/measured.py").run()
+    assert "so its errors are these" in captions(app) and not app.exception
+
+
+def test_every_estimator_can_be_shown_and_taken_along(app):
+    app.pills(key="measured_estimators").set_value(["simfa-launch-order", "llm-viewer"]).run()
+    assert not app.exception and set(shown(app)) == {"Launch order", "LLM-Viewer"}

@@ -39,3 +39,19 @@ def test_values_can_be_filtered_by_label():
 def test_a_wrong_what_if_is_answered_in_one_sentence():
     app = opened(set="l2.byte=5")
     assert "Did you mean 'l2.bytes'" in app.error[0].value and not app.exception
+
+
+def test_values_that_differ_from_the_baseline_stand_beside_each_other():
+    app = opened(gpu="gb10", baseline="llm=llama3-8b&seq=4096&set=l2.bytes%3D100MiB")
+    values = app.dataframe[0].value.set_index("Key")
+    assert values.index.is_unique and not app.exception
+    assert (values.loc["l2.bytes", "Baseline"], values.loc["sm.count", "Baseline"]) == ("104,857,600", "132")
+    assert values.loc["heads_kv", "Baseline"] == ""  # the same model
+    assert list(values.loc["sm.issue_per_cycle", ["Value", "Baseline"]]) == ["absent", "1"]
+    assert list(values.loc["l2.ways", ["Value", "Baseline"]]) == ["16", "absent"]
+    app.toggle(key="presets_differing").set_value(True).run()
+    assert (app.dataframe[0].value["Baseline"] != "").all()
+
+
+def test_without_a_baseline_there_is_no_such_column():
+    assert "Baseline" not in opened().dataframe[0].value.columns

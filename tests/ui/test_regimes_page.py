@@ -66,8 +66,8 @@ def test_gb10_shows_its_measured_point_and_eight_heads_in_flight():
 @pytest.mark.parametrize(
     ("kind", "label", "value", "said"),
     [
-        ("slider", "Effective L2 (MiB)", 20.0, "**l2.effective_bytes** = 20971520"),
-        ("slider", "Effective L2 (MiB)", 100.0, "**l2.bytes** = 104857600"),
+        ("slider", "Effective L2 (MiB)", 20.0, "**l2.effective_bytes** = 20MiB"),
+        ("slider", "Effective L2 (MiB)", 100.0, "**l2.bytes** = 100MiB"),
         ("slider", "SMs", 66, "**sm.count** = 66"),
         ("select_slider", "Tile T_M (query rows)", 64, "**tile.query_rows** = 64"),
         ("select_slider", "Occupancy (CTAs per SM)", 3, "**pipeline.occupancy_ctas** = 3"),
@@ -114,7 +114,7 @@ def test_a_link_restores_the_what_ifs_and_ignores_nonsense():
     app = opened(
         if_l2_mib="40.0", if_tm="64", if_heads="3", if_sms="-4", if_ctas="<b>", if_grid="x", if_kv="sawtooth"
     )
-    assert "**l2.effective_bytes** = 41943040" in text(app) and "**tile.query_rows** = 64" in text(app)
+    assert "**l2.effective_bytes** = 40MiB" in text(app) and "**tile.query_rows** = 64" in text(app)
     assert "**pipeline.live_heads** = 3" in text(app) and "sawtooth" in text(app)
     assert named(app.slider, "SMs").value == 132 and named(app.select_slider, "Occupancy (CTAs per SM)").value == 1
 
@@ -161,7 +161,40 @@ def test_why_opens_the_equations_with_their_values_and_sources(estimator):
 
 
 def test_the_data_is_written_out_when_its_box_is_opened(app):
-    assert not app.get("download_button")
+    assert "Download CSV" not in [item.proto.label for item in app.get("download_button")]
     app.session_state["regimes-download"] = True
     app.run()
-    assert [item.proto.label for item in app.get("download_button")] == ["Download CSV", "Download JSON"]
+    labels = [item.proto.label for item in app.get("download_button")]
+    assert labels[:3] == ["Download CSV", "Download JSON", "Download Parquet"]
+
+
+def deltas(app):
+    return {card.label.split("**")[1]: card.delta for card in app.metric}
+
+
+def test_a_pinned_run_stays_as_light_curves_numbers_and_words(app):
+    named(app.button, "Set as baseline").click().run()
+    assert not app.exception and "**Baseline:** Llama 3 8B" in text(app)
+    assert "the Eq. (4) boundary of one head stays at 51,200 tokens" in text(app)
+    assert "no difference to the baseline" in deltas(app)["SimFA-python"]
+    named(app.slider, "Effective L2 (MiB)").set_value(5.0).run()
+    assert "moves from 51,200 to 10,240 tokens (-40,960 tokens, -80.0 %)" in text(app)
+    assert "DRAM traffic by SimFA-python differs most at" in text(app)
+    app.number_input(key="seq").set_value(8192).run()
+    assert "+100.0 % to the baseline" in deltas(app)["SimFA-python"]
+
+
+def test_moved_sliders_are_pinned_as_what_ifs_and_travel_in_the_link(app):
+    named(app.slider, "Effective L2 (MiB)").set_value(10.0).run()
+    named(app.button, "Set as baseline").click().run()
+    assert "what if l2.effective_bytes=10MiB" in text(app).replace("\\", "")
+    named(app.button, "Reset").click().run()
+    assert "moves from 20,480 to 51,200 tokens (+30,720 tokens, +150.0 %)" in text(app)
+    again = opened(baseline=app.query_params["baseline"])
+    assert "moves from 20,480 to 51,200 tokens" in text(again)
+
+
+def test_the_calibrated_set_stays_when_a_slider_moves():
+    app = opened(params="calibrated")
+    named(app.slider, "SMs").set_value(66).run()
+    assert "calibrated parameters" in text(app) and not app.exception

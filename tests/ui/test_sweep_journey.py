@@ -1,5 +1,8 @@
 """Journeys through the Sweep page in a real browser."""
 
+import csv
+import io
+
 import pytest
 
 from tests.ui.conftest import screenshot
@@ -17,6 +20,26 @@ def test_a_simulated_sweep_is_found_finished_after_a_reload(open_page):
     screenshot(page, "sweep-simulated-1280")
     again = open_page(page.url.split("/", 3)[3])
     again.get_by_text("3 points: 3 done").wait_for()
+
+
+def test_sweep_a_what_if_see_the_best_and_take_the_rows(open_page):
+    page = open_page("sweep?llm=llama3.1-405b&seq=65536&metric=dram_bytes&set=sm.count%3D96")
+    page.get_by_text("sm.count").first.wait_for()
+    varied = page.get_by_label("Varied, one parameter a line")
+    varied.fill("l2.effective_bytes=20MiB,30MiB,50MiB\nseq=32768,65536")
+    varied.press("Control+Enter")
+    page.get_by_text("DRAM traffic").first.wait_for()
+    page.get_by_role("tab", name="Heat map").click()
+    page.locator(".js-plotly-plot .heatmaplayer image").first.wait_for()
+    screenshot(page, "sweep-what-if-1280")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download CSV").click()
+    rows = list(csv.DictReader(io.StringIO(download.value.path().read_text())))
+    assert [(row["l2.effective_bytes"], row["seq"]) for row in rows] == [
+        (str(size * 2**20), seq) for size in (20, 30, 50) for seq in ("32768", "65536")
+    ]
+    traffic = [float(row["dram_bytes"]) for row in rows if row["seq"] == "65536"]
+    assert traffic[0] > traffic[2], "an L2 that holds K and V of a head reads them once"
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (1920, False), (1920, True)])

@@ -69,7 +69,8 @@ def test_a_simulated_sweep_waits_for_a_click_and_brings_its_rows():
         assert time.monotonic() < until and not app.exception
         time.sleep(0.2)
         app.run()
-    assert list(table(app)["State"]) == ["done", "done", "impossible"]
+    assert list(table(app)["State"]) == ["done †", "done †", "impossible"]  # the paper's set: not validated
+    assert "† 2 of 2 simulated experiments lie outside the validated range" in said(app)
     app.run()
     assert "3 points: 2 done, 1 impossible" in said(app)
 
@@ -120,3 +121,32 @@ def test_a_link_brings_the_baseline_with_the_stored_simulation():
     app = opened(page=None, seq="2048", baseline="llm=llama3-8b&seq=4096")
     assert "**Baseline:** Llama 3 8B, 4,096 tokens" in said(app)
     assert app.metric[0].delta == "-75.0 % to the baseline"
+
+
+def test_figures_show_the_difference_to_the_baseline_until_values_are_asked_for():
+    app = opened(baseline="llm=llama3-8b&seq=1024")
+    assert not app.exception and app.toggle(key="difference").value
+    assert table(app)["DRAM traffic to baseline"][0] == "+0.0 %"
+    assert "against the baseline" in charts(app)
+    app.toggle(key="difference").set_value(False).run()
+    assert "against the baseline" not in charts(app) and not app.exception
+    assert app.query_params["difference"] == "false"
+
+
+def charts(app):
+    return "".join(item.proto.spec for item in app.get("plotly_chart"))
+
+
+def test_without_a_baseline_there_is_no_difference_to_switch():
+    assert not [toggle for toggle in opened().toggle if toggle.key == "difference"]
+
+
+def test_a_row_of_the_table_becomes_the_baseline():
+    app = opened(vary="seq=1024,2048\nl2.effective_bytes=12.5MiB,25MiB")
+    assert "Select an answered row to set it as baseline." in said(app)
+    app.session_state["sweep_table"] = {"selection": {"rows": [2], "columns": []}}
+    app.run()
+    app.button(key="pin").click().run()
+    words = said(app).replace("\\", "")
+    assert "Llama 3 8B, 2,048 tokens" in words and "what if l2.effective_bytes=12.5MiB" in words
+    assert list(table(app)["Latency of one layer to baseline"])[2] == "+0.0 %" and not app.exception

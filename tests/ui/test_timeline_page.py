@@ -82,7 +82,7 @@ def test_a_second_run_is_laid_beside_the_first(app):
     app.text_input(key="second").set_value("tma.inflight_lines=128").run()
     simulated(app, runs=2)
     table = app.table[0].value
-    assert list(table.index) == ["This experiment", "tma.inflight_lines=128"]
+    assert list(table.index) == ["This experiment", "tma.inflight_lines=128", "Difference"]
     assert table.loc["tma.inflight_lines=128", "TMA lines in flight"].endswith("of 128")
     app.text_input(key="second").set_value("").run()
     assert list(app.table[0].value.index) == ["This experiment"]
@@ -163,3 +163,33 @@ def test_a_hostile_link_falls_back(sm):
     assert not app.exception
     assert app.number_input(key="sm").value == 0 and app.selectbox(key="align").value == "start"
     assert "KEY=VALUE" in app.error[0].value
+
+
+def test_the_pinned_run_is_the_second_one_with_differences_in_words_and_shares():
+    app = opened(seq="1024", baseline="llm=llama3-8b&seq=1024&set=tma.inflight_lines%3D128")
+    simulated(app, runs=2)
+    table = app.table[0].value
+    assert list(table.index) == ["This experiment", "Baseline", "Difference"]
+    tensor = [float(table.loc[run, "Tensor core busy"].rstrip("% points")) for run in table.index]
+    assert tensor[2] == pytest.approx(tensor[0] - tensor[1], abs=0.11)
+    assert table.loc["Baseline", "TMA lines in flight"].endswith("of 128")
+    mine, baseline = (frame.value for frame in app.table[1:3])
+    assert all("(" in cell or cell == "–" for cell in mine["consumer 1"])
+    assert not any("(" in cell for cell in baseline["consumer 1"])
+    app.text_input(key="second").set_value("tma.inflight_lines=32").run()
+    assert "Baseline" not in app.table[0].value.index  # a what-if takes the place of the pinned run
+
+
+def test_the_page_pins_its_run_and_stands_alone_against_itself(app):
+    next(button for button in app.button if button.label == "Set as baseline").click().run()
+    assert "**Baseline:** Llama 3 8B" in captions(app) and not app.exception
+    assert list(app.table[0].value.index) == ["This experiment"]
+    app.number_input(key="seq").set_value(1024).run()
+    simulated(app, runs=2)
+    assert list(app.table[0].value.index) == ["This experiment", "Baseline", "Difference"]
+
+
+def test_a_baseline_that_is_not_simulated_says_why_beside_the_first_run():
+    app = opened(baseline="llm=llama3-8b&seq=4096&gpu=gb10&kernel=fa3")
+    assert not app.exception and "not modelled on gb10" in captions(app)
+    assert list(app.table[0].value.index) == ["This experiment"]

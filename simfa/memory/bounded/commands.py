@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simfa.engine import events
-from simfa.engine.jit import inlined_kernel, kernel
+from simfa.engine.jit import entry, inlined_kernel
 from simfa.memory.bounded import mailbox
 from simfa.memory.channel import controller
 from simfa.memory.channel import queues as store
@@ -91,9 +91,17 @@ def make_channels(
         many(one.issued),
         one.trace,
     )
-    for part in range(len(channels.parts)):
-        channels.parts[part] = locate(channels, config[0], part * config[0]["access_bytes"])
+    _set_parts(channels)
     return channels
+
+
+@entry
+def _set_parts(channels):
+    config = channels.config[0]
+    for part in range(channels.parts.shape[0]):
+        bank, row = locate(channels, config, part * config["access_bytes"])
+        channels.parts[part, 0] = bank
+        channels.parts[part, 1] = row
 
 
 def set_path(channels: CommandChannels, ticks: int) -> None:
@@ -114,13 +122,17 @@ def no_channels() -> CommandChannels:
 
 def unloaded_ticks(memory, channels) -> int:
     """Ticks from the arrival of a line at an idle channel of a cold hierarchy to its last data; uses it up."""
-    queue = events.make_queue(mailbox.STEPS)
+    return int(_first_read(memory, channels, events.make_queue(mailbox.STEPS)))
+
+
+@entry
+def _first_read(memory, channels, queue):
     memory.mshrs[0, 0]["left"] = channels.config[0]["accesses"]
     mailbox.post(memory, queue, 0, READS, 0, 0, 0)
     while memory.mshrs[0, 0]["left"]:
         pending = memory.fronts[0]["steps"]
         step(memory, channels, queue, 0, memory.step_at[0, pending - 1])
-    return int(channels.control[0, 0]["data_until"])
+    return channels.control[0, 0]["data_until"]
 
 
 @inlined_kernel
@@ -225,7 +237,7 @@ def _take_in(memory, channels, config, channel, queue, c, tick):
     front["letters"] = 0
 
 
-@kernel
+@inlined_kernel
 def locate(channels, config, address):
     """(bank, row) of an access."""
     at = channels.at

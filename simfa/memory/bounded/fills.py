@@ -12,8 +12,8 @@ from simfa.memory.dram import TICKS
 
 
 @inlined_kernel
-def arrived(memory, queue, argument, now):
-    """A line is there. Returns its slice if that can go on now, else NONE."""
+def arrived(memory, argument):
+    """A line is there. Returns its slice if no fill before it waits for room, else NONE."""
     index, place = argument >> MSHR_BITS, argument & ((1 << MSHR_BITS) - 1)
     unit = memory.cache.slices[index]
     memory.mshrs[index, place]["next"] = NONE
@@ -22,10 +22,10 @@ def arrived(memory, queue, argument, now):
         unit["fill_tail"] = place
         return NONE
     unit["fill_head"] = unit["fill_tail"] = place
-    return advance(memory, queue, index, now)
+    return index
 
 
-@kernel
+@inlined_kernel
 def advance(memory, queue, index, now):
     """Work off the slice's fills as far as its queues have room. Returns the slice if it can go on, else NONE."""
     unit = memory.cache.slices[index]

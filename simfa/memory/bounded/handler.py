@@ -1,7 +1,7 @@
 """Every event of the bounded hierarchy, to the part that it concerns."""
 
 from simfa.engine import events
-from simfa.engine.jit import inlined_kernel, kernel
+from simfa.engine.jit import inlined_kernel
 from simfa.memory.bounded import commands, fills, mailbox, slices
 from simfa.memory.bounded.dram import channel_of
 from simfa.memory.bounded.state import NONE, ON_READS, TIMED
@@ -16,10 +16,10 @@ def handle(memory, channels, queue, kind, argument, now):
         index = slices.arrive(memory, queue, argument, now)
     elif kind == events.SERVE:
         index = argument
-    elif kind == events.FILL:
-        index = fills.arrived(memory, queue, argument, now)
-    elif kind == events.FILL_GOES_ON:
-        index = fills.advance(memory, queue, argument, now)
+    elif kind == events.FILL or kind == events.FILL_GOES_ON:
+        filled = fills.arrived(memory, argument) if kind == events.FILL else argument
+        if filled >= 0:
+            index = fills.advance(memory, queue, filled, now)
     elif kind == events.DRAM_STEP:
         commands.step(memory, channels, queue, argument, now)
         _wake(memory, queue, argument, now)
@@ -28,7 +28,7 @@ def handle(memory, channels, queue, kind, argument, now):
     return NONE if index < 0 else slices.serve(memory, queue, index, now)
 
 
-@kernel
+@inlined_kernel
 def _wake(memory, queue, channel, now):
     """Slices and fills that waited for a queue of the channel go on in this cycle if it has room."""
     front = memory.fronts[channel]

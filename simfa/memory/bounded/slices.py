@@ -3,7 +3,7 @@
 import numpy as np
 
 from simfa.engine import events
-from simfa.engine.jit import inlined_kernel, kernel
+from simfa.engine.jit import inlined_kernel
 from simfa.memory import sets
 from simfa.memory.bounded import dram, port, wires
 from simfa.memory.bounded.dram import READ, WRITE
@@ -163,7 +163,7 @@ def _pass_on(memory, queue, unit, number, request, now):
     events.push(queue, now + later, events.ARRIVE, number)
 
 
-@kernel
+@inlined_kernel
 def _miss(memory, queue, unit, index, number, request, now):
     """Join the MSHR that fetches the line, or take one and go to DRAM."""
     mshrs = memory.mshrs[index]
@@ -207,7 +207,7 @@ def _track(memory, unit, mshr, place, number, request, now):
     memory.pending[request["row"]] = place
 
 
-@kernel
+@inlined_kernel
 def _store(memory, queue, unit, number, request, now):
     """Write a line: a way without fetching, dirty; on the way to another partition it drops the near copy."""
     tags, bits = memory.cache.tags[request["row"]], memory.cache.bits[request["row"]]

@@ -128,7 +128,7 @@ class Hierarchy(NamedTuple):
     """Everything but the insides of command-level channels; `unit` and `partition` are indexed by SM."""
 
     cache: Cache
-    inflight: np.ndarray  # coalescer tables by unit
+    inflight: np.ndarray  # the coalescers' table
     unit: np.ndarray  # coalescing unit of each SM, or -1 where SMs share none
     partition: np.ndarray
     totals: np.ndarray

@@ -16,18 +16,17 @@ def send(memory, queue, sm, line, now, operation, is_store, later):
     unit = -1 if is_store else memory.unit[sm]
     entry = NONE
     if unit >= 0:
-        found = coalescer.find(memory.inflight[unit], line, now)
+        found = coalescer.find(memory.inflight, unit, line, now)
         if found >= 0:
             memory.totals[0]["coalesced"] += 1
-            return _join(memory, queue, memory.inflight[unit, found]["ready"], sm, now, operation, later)
-        if found == -1 - coalescer.NO_ENTRY:
+            return _join(memory, queue, coalescer.ready(memory.inflight, found), sm, now, operation, later)
+        if found == coalescer.NO_ENTRY:
             memory.totals[0]["coalescer_full"] += 1
         else:
-            entry = unit * coalescer.NO_ENTRY - 1 - found
+            entry = -2 - found
     number = _take(memory, sm, now, operation, later)
     if entry >= 0:
-        memory.inflight[unit, entry - unit * coalescer.NO_ENTRY]["line"] = line
-        memory.inflight[unit, entry - unit * coalescer.NO_ENTRY]["ready"] = IN_FLIGHT + number
+        coalescer.keep(memory.inflight, entry, line, IN_FLIGHT + number)
     request = memory.requests[number]
     request["line"] = line
     request["entry"] = entry
@@ -113,7 +112,7 @@ def respond(memory, queue, unit, number, data_ticks):
         totals["latency_cycles"] += arrival + request["later"] - request["issued"]
     entry = request["entry"]
     if entry >= 0:
-        memory.inflight[entry // coalescer.NO_ENTRY, entry % coalescer.NO_ENTRY]["ready"] = arrival
+        coalescer.answer(memory.inflight, entry, arrival)
     joined = request["joined"]
     while joined >= 0:
         other = memory.requests[joined]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simfa.engine.jit import inlined_kernel, kernel
+from simfa.engine.jit import entry, inlined_kernel
 from simfa.memory.channel import controller
 from simfa.memory.channel import queues as store
 from simfa.memory.channel.controller import FORWARDED, REFUSED
@@ -164,7 +164,7 @@ def _next(channel, stream, outstanding, now):
     return max(wake, now + 1)
 
 
-@kernel
+@entry
 def run(channel, stream, outstanding):
     """Run the stream and the writes it leaves in the queue to the end.
 

@@ -97,12 +97,12 @@ class Flaky:
     def __init__(self, deadly):
         self.deadly, self.tried = deadly, []
 
-    def call(self, function, experiment, digest, folder):
+    def call(self, function, experiment, digest, folder, limit_s):
         length = experiment.workload.seq_q
         self.tried.append(length)
         if length == self.deadly:
             raise workers.WorkerLost
-        return function(experiment, digest, folder)
+        return function(experiment, digest, folder, limit_s)
 
     def close(self):
         pass
@@ -145,7 +145,7 @@ def test_impossible_points_stand_among_the_others():
 
 def test_a_worker_of_other_sources_is_refused():
     experiment = tiny().points[0].experiment
-    state, reason = workers.simulate_point(experiment, "0" * 16, None)
+    state, reason = workers.simulate_point(experiment, "0" * 16, None, 60)
     assert state == "failed" and "another version" in reason
 
 

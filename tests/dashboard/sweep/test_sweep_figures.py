@@ -42,3 +42,56 @@ def test_the_tornado_names_both_values():
     chart = figures.tornado(shown, "Change", headlines.tornado(bars, analysis.METRICS["latency_us"], 10))
     assert "sm.clock_hz moves the latency of one layer most: 11.1 %" in chart.layout.title.text
     assert chart.layout.xaxis.range[1] > 11.1
+
+
+def test_differences_to_a_baseline_are_percent_on_a_linear_axis_through_zero():
+    made = plan.make(Recipe(), plan.GRID, "seq=1024,2048,16384")
+    found = evaluate.instant(made, "genz")
+    metric = METRIC.against(found[1])
+    groups = views.groups(made, found, metric)
+    # GenZ's DRAM traffic is proportional to the length.
+    assert groups["seq"][1] == [-50.0, 0.0, 700.0]
+    chart = figures.lines(groups, "seq", metric.label, headlines.lines(made, found, metric), 0)
+    assert chart.layout.yaxis.type is None and "against the baseline (%)" in chart.layout.yaxis.title.text
+    assert chart.layout.title.text.startswith("DRAM traffic against the baseline from -50.0 % to +700.0 %")
+    assert chart.layout.shapes[0].y0 == 0
+
+
+def test_a_heat_map_of_differences_has_its_middle_at_zero():
+    chart = figures.heat(["a"], ["b"], [[12.5]], ("x", "y", "z"), "title", figures.PERCENT)
+    assert chart.data[0].zmid == 0 and list(chart.data[0].text[0]) == ["+12.5"]
+
+
+def test_the_baseline_is_a_star_in_the_pareto_view_if_it_has_both_values():
+    made = plan.make(Recipe(), plan.GRID, "seq=1024,2048")
+    found = evaluate.instant(made, "simfa-python")
+    place = views.place(found[0], "latency_us", "dram_bytes")
+    assert place == (found[0]["latency_us"], found[0]["dram_bytes"] / 1e9)
+    points, front, titles = views.pareto(made, found, "latency_us", "dram_bytes")
+    assert figures.pareto(points, front, titles, "title", place).data[-1].marker.symbol == "star"
+    assert views.place(found[0], "latency_us", "seq") is None and views.place(None, "latency_us", "tflops") is None
+
+
+def test_the_tornado_marks_where_the_baseline_stands():
+    chart = figures.tornado([("l2.bytes", "1", "2", -5.0, 6.0)], "Change", "title", baseline_pct=40.0)
+    assert chart.layout.shapes[0].x0 == 40 and chart.layout.xaxis.range[1] > 40
+    assert chart.layout.annotations[0].text == "baseline +40 %"
+
+
+def test_a_baseline_without_the_quantity_leaves_values_as_they_are():
+    assert METRIC.against(None) is METRIC
+    assert METRIC.against({"dram_bytes": None}) is METRIC and METRIC.against({"dram_bytes": 0}) is METRIC
+
+
+def test_points_tenfold_away_are_multiples_on_a_logarithmic_axis():
+    made = plan.make(Recipe(), plan.GRID, "seq=1024,2048,65536\ngpu=h800,h100-sxm")
+    found = evaluate.instant(made, "genz")
+    metric = METRIC.against(found[0], found)
+    groups = views.groups(made, found, metric)
+    assert groups["gpu h800"][1] == [1.0, 2.0, 64.0]  # GenZ's DRAM traffic is proportional to the length
+    chart = figures.lines(groups, "seq", metric.label, headlines.lines(made, found, metric), 1.0)
+    assert chart.layout.yaxis.type == "log" and "times the baseline" in chart.layout.yaxis.title.text
+    assert "from x 1.00 to x 64.0" in chart.layout.title.text
+    columns, lines, cells = views.cells(made, found, metric, *made.axes, {})
+    heat = figures.heat(columns, lines, cells, ("a", "b", "c"), "title", figures.MULTIPLES)
+    assert heat.data[0].z[0][0] == 0 and list(heat.data[0].text[0]) == ["x 1", "x 2", "x 64"]

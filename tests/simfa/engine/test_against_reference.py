@@ -1,6 +1,5 @@
 """The event-driven engine gives what a plain loop over cycles gives: cycles, CTA times, stalls; deadlocks too."""
 
-from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -8,61 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simfa import deadlock
-from simfa.engine import loop, threads
-from simfa.engine.machine import Machine
 from simfa.isa import Program
-from tests.simfa.harness import LINE, Box, Tiny, build, leaks, outcome, program
-from tests.simfa.reference_core import ReferenceGpu
+from tests.simfa.harness import Tiny, program
+from tests.simfa.reference.compare import compare, gpus
 
-gpus = st.builds(
-    Tiny,
-    slots_per_sm=st.integers(1, 2),
-    launch_cycles=st.sampled_from([5, 40]),
-    setup_cycles=st.sampled_from([0, 130]),
-    scheduler=st.sampled_from(["gto", "lrr"]),
-    issue_width=st.sampled_from([1, 1, 2]),
-    lines_per_cycle=st.integers(1, 3),
-    inflight_lines=st.sampled_from([1, 4, 9, 64]),
-    issue_buffer_entries=st.sampled_from([1, 3, 16]),
-    near_cycles=st.sampled_from([20, 21, 90]),
-)
 cycles = st.sampled_from([1, 2, 3, 8, 21, 40, 88])
 stages, gids = st.integers(0, 2), st.integers(0, 2)
-
-
-def compare(gpu: Tiny, roles: list[Any], ctas: int, box_lines: int) -> str:
-    """Run both; returns how they ended."""
-    by_rank = [roles] if isinstance(roles[0], Program) else roles
-    reference = ReferenceGpu(gpu, by_rank, ctas, box_lines)
-    ending = reference.run(limit=2_000_000)
-    built = build(gpu, roles, [Box(LINE, LINE, box_lines)], ctas=ctas)
-    loop.begin(built)
-    status = loop.RUNNING
-    while status == loop.RUNNING:
-        status = loop.advance(built, 1000)
-    done = outcome(built)
-    assert {loop.FINISHED: "finished", loop.DEADLOCKED: "deadlock"}[status] == ending
-    starts = {cta: cycle for sm in reference.sms for cta, cycle in sm.starts.items()}
-    ends = {cta: cycle for sm in reference.sms for cta, cycle in sm.ends.items()}
-    assert {cta: done.starts[cta] for cta in starts} == starts
-    assert {cta: done.ends[cta] for cta in ends} == ends
-    stalls = sum((Counter(sm.stalls) for sm in reference.sms), Counter())
-    assert done.stalls == {key: count for key, count in stalls.items() if count}
-    assert done.cycles == reference.now
-    if ending == "finished":
-        assert leaks(built) == []
-    else:
-        check_report(built)
-    return ending
-
-
-def check_report(built: Machine) -> None:
-    """A deadlock's report has a line for every waiting thread."""
-    stuck = int((built.state.threads["waits_for"] != threads.NOTHING).sum())
-    lines = deadlock.report(built).splitlines()
-    assert len(lines) == 1 + stuck
-    assert all(" waits since cycle " in line for line in lines[1:])
 
 
 @st.composite

@@ -5,16 +5,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simfa.engine import events
-from simfa.engine.jit import kernel
+from simfa.engine.jit import entry
 
 
-@kernel
+@entry
 def push(queue, time, kind, argument):  # type: ignore[no-untyped-def]
     """`events.push` as a call of its own: inlined kernels are not meant for the interpreter."""
     events.push(queue, time, kind, argument)
 
 
-@kernel
+@entry
 def drain(queue, until, times, payloads):  # type: ignore[no-untyped-def]
     """Pop everything up to cycle `until`; returns how many events."""
     count = 0

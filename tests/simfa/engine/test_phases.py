@@ -176,3 +176,42 @@ def test_a_phase_begins_with_all_of_its_work_whatever_ran_before_it() -> None:
     alone = run(tiny(), [program("PHASE cycles=100 fp32=0 mufu=100 operands=0", "BUBBLES cycles=50",
                                  "PHASE cycles=100 fp32=0 mufu=100 operands=0")])  # fmt: skip
     assert alone.of("PHASE") == [(0, 100), (150, 250)]
+
+
+def test_a_launch_ends_with_its_last_phase_not_with_an_estimate_that_came_true_earlier() -> None:
+    # The phase begins at 1 beside a WGMMA, at half speed, which would end it at 201. The WGMMA ends at 51, 25 are
+    # done, and the other 75 take until 126.
+    done = run(tiny(operand_share=0.5), [program("WGMMA cycles=51"), phase(100, operands=100)])
+    assert (done.of("PHASE"), done.cycles) == ([(1, 126)], 126)
+    assert leaks(done.machine) == []
+
+
+def test_many_short_phases_beside_a_long_one_leave_no_events_behind() -> None:
+    # 2,000 phases of 3 cycles on the MUFU, one of 9,000 on FP32 that none of them slows.
+    short = program("2000 * PHASE cycles=3 fp32=0 mufu=3 operands=0")
+    done = run(tiny(), [phase(9000, fp32=9000), short])
+    assert done.cycles == 9000
+    assert done.of("PHASE", track=1)[-1] == (5998, 6001)
+    assert leaks(done.machine) == []
+
+
+def test_the_gap_comes_before_a_groups_first_wgmma_and_no_other() -> None:
+    # The second WGMMA issues at 17, when the first, at 5 to 6, is long done; it belongs to the same group.
+    gpu = tiny(gemm_gap=5, costs=(("WGMMA", 17),))
+    assert run(gpu, [program("2 * WGMMA cycles=1", "WGMMA_COMMIT")]).of("WGMMA") == [(5, 6), (17, 18)]
+    # Another group has a gap of its own: issued at 18, after the commit at 17, it runs from 23 on.
+    two = program("WGMMA cycles=1", "WGMMA_COMMIT", "WGMMA cycles=1")
+    assert run(gpu, [two]).of("WGMMA") == [(5, 6), (23, 24)]
+
+
+def test_what_ends_in_a_cycle_may_issue_in_it_whoever_was_woken_before() -> None:
+    # Two instructions a cycle. At 5 thread 0 arrives, which wakes thread 2, and thread 1 begins a bubble of one
+    # cycle. At 6 both go on: thread 1, the older, with its bubble of 9, and thread 2 with its wait.
+    codes = [
+        program("BUBBLES cycles=5", "BAR_ARRIVE bid=0"),
+        program("BUBBLES cycles=5", "BUBBLES cycles=1", "BUBBLES cycles=9"),
+        program("BAR_WAIT bid=0 count=1", "BUBBLES cycles=3"),
+    ]
+    done = run(tiny(issue_width=2), codes)
+    assert done.of("BUBBLES", track=1) == [(0, 5), (5, 6), (6, 15)]
+    assert done.of("BUBBLES", track=2) == [(7, 10)]

@@ -3,6 +3,7 @@
 import numpy as np
 
 from simfa.memory import hashing
+from tests.simfa.compiled import chosen_set
 
 SLICES, SETS = 16, 768
 
@@ -23,5 +24,5 @@ def test_sets_are_in_range_and_filled_as_if_at_random() -> None:
 
 def test_compiled_and_pure_python_agree() -> None:
     lines = np.random.default_rng(1).integers(0, 2**32 - 2, 50)
-    assert [hashing.chosen_set(line, SLICES, SETS, hashing.SCATTERED) for line in lines] == list(scattered(lines))
-    assert [hashing.chosen_set(line, SLICES, SETS, hashing.ROTATED) for line in lines] != list(scattered(lines))
+    assert [chosen_set(line, SLICES, SETS, hashing.SCATTERED) for line in lines] == list(scattered(lines))
+    assert [chosen_set(line, SLICES, SETS, hashing.ROTATED) for line in lines] != list(scattered(lines))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from simfa.memory import l2, path
+from tests.simfa.compiled import request
 from tests.simfa.harness import LINE, SETUP, Box, Outcome, Tiny, leaks, lines, program, run, tiny
 from tests.simfa.harness import memory as cold_memory
 
@@ -153,7 +154,7 @@ def dirty(memory: path.Memory) -> int:
 
 def ask(memory: path.Memory, line: int, now: int, store: bool = False) -> int:
     """One line request of SM 0; the cycle of its answer."""
-    return int(path.request(memory, 0, line, now, store))
+    return int(request(memory, 0, line, now, store))
 
 
 @pytest.fixture

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from simfa.memory import l2, path
+from simfa.memory import l2
+from tests.simfa.compiled import request
 from tests.simfa.harness import memory, tiny
 
 NEAR, FAR, DRAM = 258, 414, 310
@@ -23,7 +24,7 @@ def latencies(gpu, requests, gap=10_000):
     """Cycles to the answer of each (sm, line, is_store), far apart in time, on one cold hierarchy."""
     cold = memory(gpu)
     found = [
-        path.request(cold, sm, line, gap * step, is_store) - gap * step
+        request(cold, sm, line, gap * step, is_store) - gap * step
         for step, (sm, line, is_store) in enumerate(requests)
     ]
     return found, cold
@@ -55,8 +56,8 @@ def test_no_way_for_copies_is_no_copy() -> None:
 def test_a_copy_on_its_way_answers_when_its_data_is_there() -> None:
     # The first read's data reaches the near slice at DRAM + (FAR - NEAR); a read 100 cycles later joins it.
     cold = memory(tiny(**COPYING))
-    assert path.request(cold, 0, FAR_LINE, 0, False) == FAR + DRAM
-    assert path.request(cold, 0, FAR_LINE, 100, False) == FAR + DRAM
+    assert request(cold, 0, FAR_LINE, 0, False) == FAR + DRAM
+    assert request(cold, 0, FAR_LINE, 100, False) == FAR + DRAM
 
 
 def test_a_store_drops_the_stale_copy() -> None:

@@ -137,9 +137,10 @@ def test_a_program_with_loops_and_rings_reads_back_equal_and_runs() -> None:
         ("BUBBLES 1\nLOOP 0 2\nEND_LOOP 0", "f:5:1: a loop without an instruction"),
         ("BUBBLES 1\nLOOP 0 2\nLOOP 0 2\nBUBBLES 1\nEND_LOOP 0", "f:5:1: LOOP 0 inside itself"),
         ("BUBBLES 1\nLOOP 0 2\nTMA_BULK 0 0 16 1\nEND_LOOP 0",
-         "f:5:1: in a program with loops a load stands right after an ACQUIRE_STAGE of its stage"),
+         "f:5:1: in a program with loops or rings, or of a persistent CTA, a load stands right after an "
+         "ACQUIRE_STAGE of its stage"),
         ("MB_WAIT 31 stages=2", "f:3:1: a ring that ends at stage 32; the last stage is 31"),
-        ("BUBBLES 1\nLOOP 0 0", "f:4:8: expected count, a whole number from 1 to 1048576; got '0'"),
+        ("BUBBLES 1\nLOOP 0 -1", "f:4:8: expected count, a whole number from 0 to 1048576; got '-1'"),
     ],
 )  # fmt: skip
 def test_what_loops_and_rings_must_obey(written: str, message: str) -> None:

@@ -9,6 +9,7 @@ from presets.errors import PresetError
 from simfa import dram_channel
 from simfa.memory.bounded import commands
 from simfa.memory.channel.mapping import COORDINATES, MAPPINGS
+from tests.simfa.compiled import locate
 
 SPEC = loader.load(DramChannelSpec, "hbm3-5200")
 
@@ -67,7 +68,7 @@ def test_the_compiled_form_gives_the_same_bank_and_row(name: str) -> None:
     at = mapping(address)
     group = (at["pseudo_channel"] * config[0]["sids"] + at["sid"]) * config[0]["groups"] + at["bank_group"]
     expected = list(zip((group * config[0]["banks"] + at["bank"]).tolist(), at["row"].tolist(), strict=True))
-    assert [commands.locate(channels, config[0], int(one)) for one in address] == expected
+    assert [locate(channels, config[0], int(one)) for one in address] == expected
 
 
 def test_a_mapping_that_does_not_fit_is_refused() -> None:

@@ -1,0 +1,48 @@
+"""Sections that reports of several pages share."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dashboard import compare
+from dashboard.baseline import NAME, Baseline, against
+from dashboard.catalog import ESTIMATORS
+from dashboard.report.document import Section, Table
+
+Record = dict[str, Any]
+
+
+def comparison(answers: Sequence[Record], pinned: Baseline | None, reference: str | None = None) -> Table:
+    """The Compare page's table, full records along with it; differences to the baseline if there is one."""
+    base = NAME if pinned is not None and reference is None else reference
+    to = f" Differences in brackets: to {base_words(base, pinned)}." if base else ""
+    return Table(
+        "Answers",
+        compare.table(answers, base, against(answers, base, pinned) if base else None),
+        f"One layer's attention forward pass. MB = 10^6 bytes.{to}",
+        answers,
+    )
+
+
+def base_words(reference: str | None, pinned: Baseline | None) -> str:
+    """What differences refer to."""
+    if reference == NAME and pinned is not None:
+        return f"the baseline ({pinned.words()})"
+    return ESTIMATORS[reference].title if reference in ESTIMATORS else "nothing"
+
+
+def baseline_sections(records: Sequence[Record], pinned: Baseline | None) -> list[Section]:
+    """The answers beside those of the pinned baseline, nothing where none is pinned or none is comparable."""
+    if pinned is None:
+        return []
+    shown = [record for record in records if record["estimator"] in pinned.records]
+    if not shown:
+        return []
+    table = comparison(shown, pinned)
+    base = [{"role": "baseline"} | dict(record) for record in pinned.records.values()]
+    rows = [*({"role": "this"} | dict(record) for record in shown), *base]
+    return [Table(f"Against the baseline: {pinned.words()}", table.frame, table.note, rows)]
+
+
+def baseline_experiments(pinned: Baseline | None) -> Mapping[str, Any]:
+    """The baseline's experiment by its name in a report."""
+    return {} if pinned is None else {"baseline": pinned.experiment}

@@ -1,0 +1,111 @@
+"""The Sweep page's answer as a report."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dashboard import citation
+from dashboard.baseline import Baseline
+from dashboard.catalog import ESTIMATORS
+from dashboard.figures import sweep as figures
+from dashboard.report import common
+from dashboard.report.document import Figure, Link, Report, Section, Table
+from dashboard.sweep import analysis, headlines, plan, views
+from dashboard.sweep.analysis import METRICS, Metric
+from dashboard.sweep.evaluate import Row
+from dashboard.sweep.plan import Plan
+
+TITLE = "Sweep"
+SHOWN = ("latency_us", "tflops", "dram_bytes", "l2_bytes", "tensor_core_utilization")
+PARETO = ("latency_us", "dram_bytes")
+
+
+def make(
+    plan_: Plan,
+    rows: Sequence[Row],
+    estimator: str,
+    metric: Metric,
+    pinned: Baseline | None,
+    link: Link,
+    pareto: tuple[str, str] = PARETO,
+    fixed: Mapping[str, Any] | None = None,
+) -> Report:
+    """Figures and every point; `fixed` is the value of a third parameter that the heat map is drawn for."""
+    experiment = plan_.recipe.experiment()
+    base = None if pinned is None else pinned.records.get(estimator)
+    found = list(rows)
+    sections = (
+        _sensitivities(plan_, found, metric)
+        if plan_.mode == plan.SENSITIVITY
+        else _pictures(plan_, found, metric, base, pareto, dict(fixed or {}))
+    )
+    return Report(
+        TITLE,
+        f"{experiment.words()}: {len(found)} points by {ESTIMATORS[estimator].title}",
+        [*sections, _table(plan_, found, base, pinned)],
+        link,
+        {"experiment in the middle": experiment} | dict(common.baseline_experiments(pinned)),
+        subject(plan_, found, estimator),
+        _open(found),
+    )
+
+
+def subject(plan_: Plan, rows: Sequence[Row], estimator: str) -> str:
+    """What a citation says was computed."""
+    sensitivity = plan_.mode == plan.SENSITIVITY
+    how = f"each {plan_.change_pct} % lower and higher" if sensitivity else f"as a {plan_.mode}"
+    varied = ", ".join(axis.key for axis in plan_.axes)
+    middle = citation.subject(plan_.recipe.experiment())
+    return f"{ESTIMATORS[estimator].title} over {len(rows)} points around {middle}; varied {how}: {varied}"
+
+
+def _open(rows: Sequence[Row]) -> list[str]:
+    done = analysis.counts(rows).get("done", 0)
+    return [] if done == len(rows) else [f"{done} of {len(rows)} points have an answer; the table says why."]
+
+
+def _pictures(
+    plan_: Plan,
+    rows: list[Row],
+    metric: Metric,
+    base: Row | None,
+    pareto: tuple[str, str],
+    fixed: dict[str, Any],
+) -> list[Section]:
+    groups = views.groups(plan_, rows, metric)
+    if not groups:
+        return []
+    height = analysis.value(base, metric) if base else None
+    first = views.axis_title(plan_.axes[0].key)
+    title = headlines.lines(plan_, rows, metric)
+    found: list[Section] = [Figure(figures.lines(groups, first, metric.label, title, height))]
+    if len(plan_.axes) > 1 and plan_.mode == plan.GRID:
+        found.append(_heat(plan_, rows, metric, fixed))
+    points, front, titles = views.pareto(plan_, rows, *pareto)
+    said = f"{len(front)} of {len(points)} points are beaten in neither quantity"
+    return [*found, Figure(figures.pareto(points, front, titles, said))]
+
+
+def _heat(plan_: Plan, rows: list[Row], metric: Metric, fixed: dict[str, Any]) -> Figure:
+    x, y, *rest = plan_.axes
+    held = {axis.key: fixed.get(axis.key, rows[0][axis.key]) for axis in rest}
+    columns, lines, cells = views.cells(plan_, rows, metric, x, y, held)
+    note = ", ".join(f"{key} = {value}" for key, value in held.items())
+    title = f"{metric.label} by {x.key} and {y.key}"
+    return Figure(figures.heat(columns, lines, cells, (x.key, y.key, metric.label), title), note)
+
+
+def _sensitivities(plan_: Plan, rows: list[Row], metric: Metric) -> list[Section]:
+    bars, still, _ = analysis.tornado(rows, metric)
+    if not bars:
+        return []
+    chart = figures.tornado(
+        headlines.bars(bars),
+        f"Change of {metric.title.lower()} in percent",
+        headlines.tornado(bars, metric, plan_.change_pct),
+    )
+    return [Figure(chart, f"Without effect: {', '.join(still)}." if still else "")]
+
+
+def _table(plan_: Plan, rows: list[Row], base: Row | None, pinned: Baseline | None) -> Table:
+    note = f"Differences to the baseline: {pinned.words()}." if base is not None and pinned is not None else ""
+    return Table("Points", views.table(plan_, rows, [METRICS[key] for key in SHOWN], base), note, rows)
