@@ -133,7 +133,7 @@ def _control(experiment: Experiment, sm: int, place: str, key: str, job: Job | N
 def _start_button(
     experiment: Experiment, sm: int, place: str, key: str, label: str, short: str = "", said: str = ""
 ) -> None:
-    """A button that starts a simulation, and how long it will take; `short` begins fewer words, `said` ends them."""
+    """A button that starts a simulation, with how long it takes; `short` begins fewer words, `said` ends them."""
     lines = coverage.line_requests(experiment)
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button(label, key=f"start-{key}"):
