@@ -15,6 +15,12 @@ MODELS = ("llama3-8b", "llama3-70b", "llama3.1-405b")
 LENGTHS = (512, 1024, 2048, 4096, 6144)  # tokens
 PIPELINE = ("llama3.1-405b", 6144)
 
+# Section 6.2 and Fig. 9: DRAM traffic from 16K to 64K tokens; L2s of one partition of the H800 and of all of it.
+FIG9_MODEL = "llama3.1-405b"
+FIG9_LENGTHS = (16_384, 24_576, 32_768, 49_152, 65_536)  # tokens
+MIB = 2**20
+FIG9_L2 = (("h800", 25 * MIB), ("h800", 50 * MIB), ("gb10", 24 * MIB))
+
 LOCKED_MHZ = "1500"
 UNLOCKED_SOURCES = ("FA3 paper figure", "MagiAttention Oct 2025")
 
@@ -38,6 +44,11 @@ def gb10(longest: int = GB10_LONGEST, kernels: Sequence[str] = (FLASH_FWD, FMHA)
     rows = measured_points.rows("measured_attention")
     of_gb10 = (row for row in rows if row["gpu"].startswith("GB10") and row["kernel"] in kernels)
     return [row for row in of_gb10 if int(row["seq_q"]) <= longest]
+
+
+def fig9_series(gpu: str, l2_bytes: int) -> str:
+    """What the study of Fig. 9 calls one GPU's launches."""
+    return f"{gpu.upper()}, L2 of {l2_bytes / MIB:g} MiB"
 
 
 def fa3_label(row: Row) -> str:

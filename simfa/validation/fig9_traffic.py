@@ -1,4 +1,4 @@
-"""DRAM traffic of long sequences (Fig. 9): Llama 3.1 405B from 16K to 64K tokens, with L2s of 25 and 50 MiB.
+"""DRAM traffic of long sequences (Fig. 9): Llama 3.1 405B, 16K to 64K tokens, H800 (25 and 50 MiB of L2) and GB10.
 
 Each launch is simulated by sampling (`simfa.sampling`), so that every number comes with an error. The closed forms
 of Fig. 9, Eqs. (3) and (6) and GenZ, are `analytical`'s; of them only the least traffic is here, every tensor
@@ -14,12 +14,9 @@ from presets.arguments import build
 from presets.experiment import Experiment, Params
 from presets.specs import GpuSpec, KernelSpec, LlmSpec
 from simfa import simulate, stats
+from simfa.validation import cases
 from simfa.validation.study import Point, Study
 
-MODEL, GPU = "llama3.1-405b", "h800"
-LENGTHS = (16_384, 24_576, 32_768, 49_152, 65_536)  # tokens, as in Fig. 9
-MIB = 2**20
-CAPACITIES = (25 * MIB, 50 * MIB)  # one partition, which the paper takes as the boundary, and all of the L2
 GIGA = 1e9
 
 
@@ -49,24 +46,21 @@ class Row:
 
 
 def rows(
-    lengths: Sequence[int] = LENGTHS,
-    capacities: Sequence[int | None] = CAPACITIES,
-    gpu: str = GPU,
+    lengths: Sequence[int] = cases.FIG9_LENGTHS,
+    machines: Sequence[tuple[str, int]] = cases.FIG9_L2,
     parameter_set: Params = "paper",
 ) -> Iterator[Row]:
-    """A row for each L2 capacity (None: the preset's) and length, as soon as it is there; a few seconds each."""
-    for capacity in capacities:
+    """A row for each GPU with an L2 of so many bytes and length, as soon as it is there; a few seconds each."""
+    for gpu, capacity in machines:
         for tokens in lengths:
-            yield row(experiment(tokens, capacity, gpu, parameter_set))
+            yield row(experiment(tokens, gpu, capacity, parameter_set))
 
 
-def experiment(
-    tokens: int, capacity: int | None = None, gpu: str = GPU, parameter_set: Params = "paper"
-) -> Experiment:
+def experiment(tokens: int, gpu: str, capacity: int, parameter_set: Params = "paper") -> Experiment:
     """One launch of Fig. 9, to be sampled."""
     machine = loader.load(GpuSpec, gpu)
-    settings = {} if capacity is None else {"l2.bytes": str(capacity)}
-    llm, kernel = loader.load(LlmSpec, MODEL), loader.load(KernelSpec, machine.default_kernel)
+    settings = {"l2.bytes": str(capacity)}
+    llm, kernel = loader.load(LlmSpec, cases.FIG9_MODEL), loader.load(KernelSpec, machine.default_kernel)
     found = build(llm, machine, kernel, settings, parameter_set, seq_q=tokens, seq_kv=tokens)
     return found.model_copy(update={"sample": True})
 
@@ -90,14 +84,16 @@ def row(case: Experiment) -> Row:
     )
 
 
-def study(lengths: Sequence[int] = LENGTHS, capacities: Sequence[int] = CAPACITIES) -> Study:
+def study(
+    lengths: Sequence[int] = cases.FIG9_LENGTHS, machines: Sequence[tuple[str, int]] = cases.FIG9_L2
+) -> Study:
     """How much more than every tensor once crosses DRAM."""
     return Study(
         "fig9-traffic",
-        "DRAM traffic of Llama 3.1 405B at long sequences, L2 of 25 and 50 MiB (Fig. 9)",
-        "every tensor across DRAM once: Eq. (3), and GenZ 0.0.16 to the byte; preset h800, FP16, not causal",
+        "DRAM traffic of Llama 3.1 405B at long sequences (Fig. 9)",
+        "every tensor across DRAM once: Eq. (3), and GenZ 0.0.16 to the byte; FP16, not causal",
         "nothing",
-        [_point(found) for found in rows(lengths, capacities)],
+        [_point(found) for found in rows(lengths, machines)],
         "Percentages are traffic above the least, not errors: the paper's measurements are not public. Simulated "
         "by sampling; each point may be off by the per cent in its name.",
         x_title="sequence length (tokens)",
@@ -106,7 +102,7 @@ def study(lengths: Sequence[int] = LENGTHS, capacities: Sequence[int] = CAPACITI
 
 
 def _point(found: Row) -> Point:
-    series = f"L2 of {found.l2_capacity_bytes / MIB:g} MiB"
+    series = cases.fig9_series(found.gpu, found.l2_capacity_bytes)
     label = f"{series}, {found.tokens:,} tokens, within {found.dram_error_pct:.1f} %"
     return Point(
         label, found.least_bytes / GIGA, found.dram_bytes / GIGA, "GB", series=series, x=float(found.tokens)

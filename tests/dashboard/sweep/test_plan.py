@@ -156,7 +156,7 @@ def test_a_hostile_url_is_the_default(text):
 
 
 @pytest.mark.parametrize(
-    ("line", "values"),
+    ("line", "count"),
     [("sm.clock_hz=1.5..1e308*1e200", 2), ("l2.bytes=1..1e308*1e300", 2), ("seq=1..1e308*1e308", 2)],
 )
 def test_a_range_beyond_floating_point_ends_there(line, count):
