@@ -144,9 +144,9 @@ def errors(found: Sequence[Erring], marks: Mapping[str, Marked]) -> go.Figure:
 
 
 def ladder(rows: Sequence[Mapping[str, Any]]) -> go.Figure:
-    """Mean error as a bar per change, the unchanged model first and as a line across."""
+    """Mean error as a bar per change, named by its first column; the first one stands as a line across too."""
     chart = go.Figure()
-    names = [row["Taken out or changed"] for row in rows]
+    names = [next(iter(row.values())) for row in rows]
     means = [row["Mean (%)"] for row in rows]
     chart.add_bar(
         x=means,

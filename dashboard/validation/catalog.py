@@ -23,6 +23,8 @@ VIEWS: dict[str, View] = {
         View("fa3", "FA3, locked clock", "FlashAttention-3 on H100 at 1500 MHz", "public", kernels.locked),
         View("fa3-unlocked", "FA3, unlocked", "FlashAttention-3 at unknown clocks", "public", kernels.unlocked),
         View("ladder", "FA3, ladder", "one value at a time", "public", studies.ladder),
+        View("walk", "FA3, from paper to calibrated", "one mechanism after the other", "public", studies.walk),
+        View("fit", "FA3, sensitivity", "the fitted values moved by a tenth", "public", studies.fit),
         View("gb10", "cuTile on GB10", "latency and L2 traffic", "public", kernels.gb10),
         View("wgmma", "WGMMA", "time by shape and mode", "public", studies.of_study("wgmma")),
         View("softmax", "Softmax", "the bubble of section 5.2", "public", studies.of_study("softmax")),

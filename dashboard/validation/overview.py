@@ -47,7 +47,7 @@ PARTS = (
     Part("fa3-all", "FlashAttention-3, H100 at 1500 MHz", "FA3, locked clock", "2, on 12 kernels",
          "BF16, FP8, GQA, D256, over 8K tokens", LATENCY),
     Part("fa3-all", "FlashAttention-3, Nsight profile", "FA3, locked clock", "none", "one kernel only", PROFILED),
-    Part("fa3-unlocked", "FlashAttention-3, unknown clocks", "FA3, unlocked", "2 a source, cross-validated",
+    Part("fa3-unlocked", "FlashAttention-3, unknown clocks", "FA3, unlocked", "2 and 3, cross-validated",
          "absolute times: clocks unknown", LATENCY),
     Part("gb10", "cuTile on GB10: latency", "cuTile on GB10", "none", "TMA and L2 figures are inferred", LATENCY),
     Part("gb10", "cuTile on GB10: L2 reads", "cuTile on GB10", "none", "shapes other than 8 x 128, 4K", "L2 reads"),

@@ -107,7 +107,8 @@ def test_a_closed_pool_starts_nothing_any_more():
 def test_a_server_takes_its_busy_workers_with_it(ending):
     """Without help loky would wait for the call, and a killed server could not tell its workers."""
     program = (
-        "import os, threading, time\nfrom dashboard import workers\npool = workers.shared()\n"
+        "import os, signal, threading, time\nfrom dashboard import workers\npool = workers.shared()\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell's background job would ignore it
         "print(pool.call(os.getpid), flush=True)\n"
         "for _ in range(2):\n"
         "    threading.Thread(target=pool.call, args=(time.sleep, 600), daemon=True).start()\n"

@@ -147,7 +147,7 @@ def test_a_profiled_kernel_issues_the_wgmmas_and_fills_the_tensor_pipe_that_nsig
     # instructions; tensor pipe 46.1 % of 61,147 active cycles; 29,167 MUFU cycles, of which row scales and the like
     # that are not modelled take 3.4 %.
     todo = experiment(PROFILED)
-    producer, consumer, *_ = launch.persistent(todo).programs[0]
+    producer, consumer, *_ = launch.persistent(todo, tiles.plan(todo)).programs[0]
     # Q K^T of the first step and P V of the last, and both in the loop with a mask and in that without
     per_step = sum(row["opcode"] == opcodes.WGMMA for row in consumer.rows) // 3
     assert not any(row["opcode"] == opcodes.WGMMA for row in producer.rows)

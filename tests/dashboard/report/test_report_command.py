@@ -1,11 +1,14 @@
 """`python -m dashboard report PAGE`: the same numbers as the headless command of the page, in one file."""
 
 import json
+from contextlib import suppress
 
 import pytest
 
 from dashboard.__main__ import main
 from dashboard.recipe import Recipe, choices
+from dashboard.validation.catalog import VIEWS
+from dashboard.validation.view import NotStored
 from tests.dashboard.report.reading import Read
 
 DATA = "tests/dashboard/measured/data/"
@@ -87,7 +90,7 @@ def test_regimes_holds_its_curves_and_the_transition(made):
 def test_timeline_lays_two_runs_beside_each_other(made):
     read = made("timeline --llm llama3-8b --seq 256 --sm 1 --second tma.inflight_lines=128")
     table = read.table("Window")
-    assert [row[0] for row in table] == ["Window", "This experiment", "tma.inflight_lines=128"]
+    assert [row[0] for row in table] == ["Window", "This experiment", "tma.inflight_lines=128", "Difference"]
     assert table[2][5].endswith("of 128") and "SM 1 of each" in json.dumps(read.blocks)
     assert float(read.downloads[0][0]["tensor_core"]) == pytest.approx(
         float(table[1][1].rstrip("%")) / 100, abs=1e-3
@@ -133,13 +136,14 @@ def test_a_report_of_own_files_says_that_it_holds_them_and_that_its_link_does_no
     assert "gb10_b1" not in address and "flash" not in address
 
 
-def test_validation_holds_every_study_with_its_points(made):
-    from dashboard import examples
-
-    read = made("validation")
-    studies = examples.studies()
-    assert [row[0] for row in read.table("Study")[1:]] == [study["title"] for study in studies]
-    assert [len(points) for points in read.downloads] == [study["points"] for study in studies]
+def test_validation_holds_every_view_with_its_rows(made):
+    read, answers = made("validation"), {}
+    for view in VIEWS.values():
+        with suppress(NotStored):
+            answers[view.label] = view.build("#000000")
+    assert len(answers) >= len(VIEWS) - 3
+    assert all(label in read.words and answer.title in read.words for label, answer in answers.items())
+    assert [len(rows) for rows in read.downloads] == [len(answer.rows) for answer in answers.values()]
 
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>"

@@ -1,5 +1,7 @@
 """Figs. 3 to 7, Table 5 and the ladder, from what is stored."""
 
+from typing import Any
+
 import pytest
 
 from dashboard.examples import long
@@ -64,6 +66,29 @@ def test_table_5_has_the_papers_column_and_names_no_error_of_ours() -> None:
     assert list(answer.table["Launches"]) == [9, 9, 6, 6]
     assert "MAPE 64.3 %" in answer.table["Paper: error against its hardware"][1]
     assert "error" not in answer.title
+
+
+def groups_of(*means: tuple[str, float], note: str = "") -> dict[str, Any]:
+    groups = [
+        {"group": name, "points": 1, "mape_pct": mape, "mean_pct": mape, "worst_pct": mape, "note": note}
+        for name, mape in means
+    ]
+    return {"study": "", "groups": groups, "all_points": [], "source": "", "fitted": "", "context": ""}
+
+
+def test_the_walk_keeps_its_order_and_names_the_step_that_takes_most(monkeypatch) -> None:
+    study = groups_of(("paper's set", 35.0), ("multicast", 36.0), ("lines", 6.0), note="what it is; 1,000 cycles")
+    monkeypatch.setattr(stored, "study", lambda name: study)
+    answer = studies.walk("#000000")
+    assert list(answer.table["Added"]) == ["paper's set", "multicast", "lines"]
+    assert set(answer.table["What it is"]) == {"what it is"}
+    assert answer.title.endswith("(35 % off) to the calibrated one (6.0 %): 'lines' takes away most (30 points)")
+
+
+def test_the_fit_says_what_a_tenth_costs(monkeypatch) -> None:
+    study = groups_of(("full model", 1.0), ("factor +10 %", 2.5), ("overhead -10 %", 1.4))
+    monkeypatch.setattr(stored, "study", lambda name: study)
+    assert studies.fit("#000000").title.endswith("the mean error 1.4 to 2.5 %; as fitted it is 1.0 %")
 
 
 def test_the_ladder_puts_the_full_model_first_and_the_worst_next(monkeypatch) -> None:
