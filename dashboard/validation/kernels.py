@@ -60,7 +60,7 @@ def unlocked(_ink: str) -> Answer:
         study,
         (
             "Every time is predicted from the other kernels of its source: the simulation by a clock that falls "
-            f"with tensor utilisation ({study['fitted'].split(';')[0].split(': ')[-1]}), SimFA-python and GenZ by one factor. {paper}",
+            f"with tensor utilisation, SimFA-python and GenZ by one factor. {paper}",
         ),
     )
 
