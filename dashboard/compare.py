@@ -187,5 +187,7 @@ def _simulation_sentence(run: Record, closed: Record | None) -> str:
         text += f", at a mean load latency of {digits(run['mean_load_latency_cycles'])} cycles"
     if closed:
         text += f"; it takes {digits(run['latency_us'] / closed['latency_us'])} times the roofline's time"
+    if "dirty_bytes_left" not in run:  # a sample does not say where the whole launch ends
+        return f"{text}."
     left = run["dirty_bytes_left"] / 1e6
     return f"{text}. {digits(left)} MB of O stay dirty in L2 at the end and are not in its DRAM writes."

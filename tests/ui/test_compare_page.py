@@ -1,5 +1,6 @@
 """The Compare page through AppTest: every state of it, without a browser."""
 
+import re
 import time
 
 import pytest
@@ -87,8 +88,24 @@ def test_gb10_says_calmly_that_it_cannot_run_a_wgmma_kernel(app):
     assert "not modelled on gb10" in " ".join(item.value for item in app.info)
 
 
-def test_a_long_run_waits_for_a_click_and_says_what_it_will_take(app):
+def long_run_without_a_sample(app):
+    """64K tokens in a traversal that no sample stands for: it waits for a click."""
+    app.text_area(key="set").set_value("pipeline.kv_traversal=sawtooth").run()
     app.number_input(key="seq").set_value(65_536).run()
+
+
+def test_a_long_run_is_answered_by_a_sample_with_its_error_and_offers_the_whole(app):
+    app.number_input(key="seq").set_value(16_384).run()
+    app.selectbox(key="llm").set_value("llama3.1-405b").run()
+    until_simulated(app)
+    assert "Extrapolated from a sample of" in captions(app)
+    assert re.search(r"µs ± \d", latencies(app)[2])
+    assert [button.label for button in app.button if button.label == "Simulate all of it"]
+    assert not app.exception
+
+
+def test_a_long_run_that_no_sample_stands_for_waits_for_a_click_and_says_what_it_will_take(app):
+    long_run_without_a_sample(app)
     assert [button.label for button in app.button if button.label == "Run the simulation"]
     assert "million line requests, about" in captions(app)
 
@@ -147,7 +164,7 @@ def test_a_link_restores_the_experiment_and_ignores_what_it_does_not_know():
 
 
 def test_the_pipeline_shows_the_last_run_as_stale_while_the_next_one_is_missing(app):
-    app.number_input(key="seq").set_value(65_536).run()
+    long_run_without_a_sample(app)
     assert "Stale: this is Llama 3 8B, 4,096 tokens" in captions(app)
 
 

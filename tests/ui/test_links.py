@@ -130,13 +130,13 @@ CASES = {
         [
             ("segmented_control", "Quantity", "dram_bytes"),
             ("pills", "Estimators", ["simfa-python", "simfa-launch-order"]),
-            ("toggle", "Models at the measured clock", False),
-            ("toggle", "Also runs without a stated clock", True),
+            ("toggle", "At the measured clock", False),
+            ("toggle", "Also without a clock", True),
         ],
         [("selectbox", "Kernel", 1), ("selectbox", "Workload", 1)],
     ],
     "presets": [[*SIDEBAR[:2], ("pills", "Show", ["measured"])], [("pills", "Show", [])]],
-    "validation": [[]],
+    "validation": [[], [("segmented_control", "Section", "paper"), ("pills", "View", "fig6")]],
 }
 
 

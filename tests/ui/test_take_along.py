@@ -48,6 +48,7 @@ def buttons(monkeypatch):
 @pytest.mark.parametrize("page", ANSWERS)
 def test_every_page_with_an_answer_has_a_report_with_its_state(page, buttons):
     state = {"llm": "llama3-70b", "seq": "512"} if page in ("compare", "regimes", "sweep") else {}
+    state |= {"study": "fig6"} if page == "validation" else {}
     app = opened(page, state)
     report = buttons["Download the report"]
     read = Read(report.content().decode())
