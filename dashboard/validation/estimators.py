@@ -22,7 +22,7 @@ from simfa.validation import cases
 CALIBRATED, PAPER, PRESET, RIVAL = "calibrated", "paper", "preset", "flashgpu-sim"
 ROOFLINE, GENZ, LAUNCH_ORDER = simfa_python.NAME, genz.NAME, launch_order.NAME
 UNLOCKED_PAPER = "fa3-unlocked-paper"
-LATENCY, PROFILED = "latency", "latency of the profiled kernel"
+LATENCY, PROFILED = "latency", "profiled kernel"
 _GROUPS = {
     "calibrated": (LATENCY, CALIBRATED),
     "paper's set": (LATENCY, PAPER),

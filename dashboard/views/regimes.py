@@ -149,14 +149,12 @@ def _numbers(experiment: Experiment, answers: list[compare.Record], pinned: Base
 
 
 def _roofline(experiment: Experiment, answers: list[compare.Record], pinned: Baseline | None) -> None:
-    given = _simulated_here(experiment)
-    records = [*answers, given] if given else answers
     light = (
         [pinned.records[one["estimator"]] for one in answers if one["estimator"] in pinned.records]
         if pinned
         else []
     )
-    chart = charts.speed_of_light(experiment, records, light)
+    chart = charts.speed_of_light(experiment, answers, light)
     st.plotly_chart(chart, key="roofline", config=style.TOOLBAR)
     st.caption(
         "Filled: FLOP per byte at L2; hollow: per byte of DRAM. Each stands under the ceiling of its own level. "

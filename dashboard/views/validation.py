@@ -15,7 +15,7 @@ from dashboard.widgets.take_along import take_along
 from dashboard.widgets.validation import chosen, published
 from simfa import coverage
 
-TABLE_PX, ROW_PX, HEAD_PX = 420, 30, 36
+TABLE_PX, ROW_PX, HEAD_PX = 440, 30, 36
 
 
 def page() -> View:

@@ -28,7 +28,7 @@ def take_along(
     called when the button is pressed, with the page's state as a link; `own` is what the page adds to the URL.
     """
     link = here(page, own)
-    st.subheader("Report and citation", divider="gray")
+    st.markdown("##### Report and citation")
     with st.container(horizontal=True, vertical_alignment="center"):
         st.download_button(
             "Download the report",
