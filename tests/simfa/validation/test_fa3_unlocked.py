@@ -58,7 +58,7 @@ def test_the_figure_ran_the_release_of_its_time() -> None:
 
 
 @pytest.mark.slow
-def test_unlocked_sources_are_met_within_four_percent() -> None:
+def test_unlocked_sources_are_met_within_four_point_two_percent() -> None:
     groups = {group["group"]: group for group in fa3_unlocked.study().summary()["groups"]}
     for source in fa3_unlocked.SOURCES:
         assert groups[source.name]["mape_pct"] < 4.2
