@@ -3,22 +3,39 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dashboard import compare
+from dashboard import compare, standing
 from dashboard.baseline import NAME, Baseline, against
 from dashboard.catalog import ESTIMATORS
 from dashboard.report.document import Section, Table
+from presets.experiment import Experiment
 
 Record = dict[str, Any]
 
 
-def comparison(answers: Sequence[Record], pinned: Baseline | None, reference: str | None = None) -> Table:
-    """The Compare page's table, full records along with it; differences to the baseline if there is one."""
+def comparison(
+    answers: Sequence[Record],
+    pinned: Baseline | None,
+    reference: str | None = None,
+    experiment: Experiment | None = None,
+) -> Table:
+    """The Compare page's table, full records along with it; differences to the baseline if there is one.
+
+    With an `experiment`, a simulated column outside what was validated has its mark and the reason.
+    """
+    titles = {entry.name: (entry.title,) for entry in ESTIMATORS.values()}
+    marked = standing.marked(titles, experiment) if experiment is not None else titles
+    outside = f" {standing.reason(experiment)}" if experiment is not None else ""
     base = NAME if pinned is not None and reference is None else reference
     to = f" Differences in brackets: to {base_words(base, pinned)}." if base else ""
     return Table(
         "Answers",
-        compare.table(answers, base, against(answers, base, pinned) if base else None),
-        f"One layer's attention forward pass. MB = 10^6 bytes.{to}",
+        compare.table(
+            answers,
+            base,
+            against(answers, base, pinned) if base else None,
+            {name: title for name, (title,) in marked.items()},
+        ),
+        f"One layer's attention forward pass. MB = 10^6 bytes.{to}{outside}",
         answers,
     )
 

@@ -26,7 +26,7 @@ def make(
     bases = against(answers, reference, pinned) if reference == NAME else None
     shown = pinned.experiment if pinned is not None and bases is not None else None
     sections: list[Section] = [
-        common.comparison(answers, pinned, reference),
+        common.comparison(answers, pinned, reference, experiment),
         Text("Why they differ", compare.reasons(answers)),
         Figure(charts.compared(experiment, answers, bases)),
         Figure(charts.dram_by_length(experiment, answers, shown), charts.effective_l2(experiment)),

@@ -42,7 +42,7 @@ def make(
         [
             Figure(charts.traffic_by_length(shown, measured, simulated, base), note),
             Text("The transition", [*regimes_words.transition(shown), *against, _said(measured, simulated)]),
-            common.comparison(answers, None),
+            common.comparison(answers, None, experiment=experiment),
             *common.baseline_sections(answers, pinned),
             Figure(
                 charts.speed_of_light(experiment, answers, light),

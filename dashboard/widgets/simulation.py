@@ -124,7 +124,7 @@ def _control(experiment: Experiment, sm: int, place: str, key: str, job: Job | N
         _start_button(experiment, sm, place, key, "Run again")
         return "The simulation failed."
     if job is not None and job.state == CANCELLED:
-        _start_button(experiment, sm, place, key, "Run the simulation", job.message)
+        _start_button(experiment, sm, place, key, "Run the simulation", said=job.message)
         return "The simulation was cancelled."
     _start_button(experiment, sm, place, key, "Run the simulation")
     return "Not simulated yet."

@@ -69,7 +69,7 @@ def test_a_report_opens_offline_with_its_figures_and_the_numbers_of_the_page(
 
 
 def test_text_of_a_report_follows_the_colour_scheme_and_paper_is_light(open_page, offline, tmp_path):
-    page = open_page("validation")
+    page = open_page("validation?study=fa3")
     page.get_by_text("Report and citation").wait_for()
     report = offline(taken(page, tmp_path), dark=True)
     plots(report)
