@@ -55,6 +55,7 @@ def test_a_report_opens_offline_with_its_figures_and_the_numbers_of_the_page(
 ):
     page = open_page("?llm=llama3.1-405b&seq=65536&peer=true", width=width, dark=dark)
     page.get_by_text("leaves the ideal line at 51,200 tokens").first.wait_for()
+    page.get_by_text("Extrapolated from a sample").wait_for()  # else the page is drawn anew while it is read
     table = page.get_by_role("table").first.inner_text()
     report = offline(taken(page, tmp_path), width, dark)
     assert plots(report) == 2
