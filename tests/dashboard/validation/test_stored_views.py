@@ -76,13 +76,15 @@ def groups_of(*means: tuple[str, float], note: str = "") -> dict[str, Any]:
     return {"study": "", "groups": groups, "all_points": [], "source": "", "fitted": "", "context": ""}
 
 
-def test_the_walk_keeps_its_order_and_names_the_step_that_takes_most(monkeypatch) -> None:
+def test_the_walk_keeps_its_order_and_names_the_step_that_moves_most(monkeypatch) -> None:
     study = groups_of(("paper's set", 35.0), ("multicast", 36.0), ("lines", 6.0), note="what it is; 1,000 cycles")
     monkeypatch.setattr(stored, "study", lambda name: study)
     answer = studies.walk("#000000")
     assert list(answer.table["Added"]) == ["paper's set", "multicast", "lines"]
     assert set(answer.table["What it is"]) == {"what it is"}
-    assert answer.title.endswith("(35 % off) to the calibrated one (6.0 %): 'lines' takes away most (30 points)")
+    assert answer.title.endswith(
+        "(35 % off) to the calibrated one (6.0 %): 'lines' moves times most (mean +36 to +6 %)"
+    )
 
 
 def test_the_fit_says_what_a_tenth_costs(monkeypatch) -> None:
