@@ -77,7 +77,17 @@ def test_the_figures_say_what_the_paper_does_not_print(view) -> None:
 
 
 def test_one_more_row_is_one_more_point() -> None:
-    point = {"gpu": "h800", "tokens": 16_384, "estimator": "sim-fa", "dram_bytes": 1_200_000_000}
+    point = {"gpu": "h800", "tokens": 131_072, "estimator": "sim-fa", "dram_bytes": 1_200_000_000}
     lines = traffic._dram_lines([*traffic.dram_rows(), point])
-    drawn = [line for line in lines if line.points_only and line.tokens]
-    assert [(line.panel, line.values) for line in drawn] == [("h800", [1.2])]
+    (drawn,) = [line for line in lines if line.points_only and line.panel == "h800"]
+    assert (drawn.tokens[-1], drawn.values[-1]) == (131_072, 1.2)
+
+
+def test_what_is_stored_of_the_simulator_lies_between_the_regimes() -> None:
+    rows = traffic.sampled_rows()
+    assert {(row["gpu"], row["tokens"]) for row in rows} == {
+        (g, n) for g in ("gb10", "h800") for n in traffic.LENGTHS
+    }
+    for row in rows:
+        low, high = (dram(row["gpu"], row["tokens"], name) for name in ("eq3", "eq6"))
+        assert 0.97 * low < row["dram_bytes"] < 1.03 * high  # dirty lines stay in the L2
