@@ -9,6 +9,7 @@ compared with a direct run afterwards. Exit status 1 when anything was wrong.
 import argparse
 import asyncio
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -30,6 +31,7 @@ def main() -> int:
     if path is None:
         print("no Chromium found", file=sys.stderr)
         return 2
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the server, a process of its own, is closed then too
     with tempfile.TemporaryDirectory(prefix="sim-fa-load-") as folder:
         server = Server(Path(folder) / "kept")
         try:
