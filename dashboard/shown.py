@@ -1,7 +1,7 @@
 """A simulated run as the Timeline page shows it: its name, whether it is stale, which cycle is drawn at zero."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -27,6 +27,7 @@ class Shown:
     stale: bool = False
     origin_cycle: int = 0
     pinned: bool = False  # the baseline: differences are the other run's to it
+    _uses: dict[Window, Use] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     @property
     def spans(self) -> pd.DataFrame:
@@ -64,8 +65,10 @@ class Shown:
         )
 
     def use(self, axis: Window) -> Use:
-        """What it did in a window of the figure's axis."""
-        return windows.use(self.spans, self.answer["occupancy"], axis.moved(self.origin_cycle))
+        """What it did in a window of the figure's axis; title, table and downloads ask for the same one."""
+        if axis not in self._uses:
+            self._uses[axis] = windows.use(self.spans, self.answer["occupancy"], axis.moved(self.origin_cycle))
+        return self._uses[axis]
 
     def warpgroups(self, axis: Window, base: "Shown | None" = None) -> pd.DataFrame:
         """What its warpgroups did and waited for in a window of the axis, in per cent of it.

@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from presets.specs import Count, Positive, Section, Spec
+from presets.bounds import Count, Positive
+from presets.specs import Section, Spec
 
 Queue = Annotated[int, Field(ge=1, le=1024)]
 Clocks = Annotated[int, Field(ge=0, le=100_000)]

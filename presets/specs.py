@@ -7,25 +7,11 @@ Every name ends in its unit; a count has none. Where each value comes from is ke
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from presets.bounds import Bytes, Count, NonNegative, Positive, Share, Whole
 from presets.quantity import Provenance
 
-Count = Annotated[int, Field(gt=0, le=2**31 - 1)]
-Whole = Annotated[int, Field(ge=0, le=2**40)]
-Bytes = Annotated[int, Field(gt=0, le=2**50)]
-SMALLEST, LARGEST = 1e-15, 1e18  # beyond these the models' products leave the range of floating point
-
-
-def _computable(value: float) -> float:
-    if value and not SMALLEST <= value <= LARGEST:
-        raise ValueError(f"input should be from {SMALLEST:g} to {LARGEST:g}")
-    return value
-
-
-Positive = Annotated[float, Field(gt=0), AfterValidator(_computable)]
-NonNegative = Annotated[float, Field(ge=0), AfterValidator(_computable)]
-Share = Annotated[float, Field(ge=0, le=1)]
 Instruction = Literal["wgmma", "mma.sync"]
 
 

@@ -99,22 +99,13 @@ def _heat(asked: Asked, metric: Metric, found: list[Row]) -> None:
 
 def _pareto(asked: Asked, found: list[Row], base: Row | None) -> None:
     options = [*analysis.METRICS, *headlines.numeric_axes(asked.plan, found)]
-    left, right = st.columns(2)
-    first = left.selectbox(
-        "Horizontal",
-        options,
-        _index(options, "pareto_x"),
-        key="pareto_x",
-        format_func=views.title,
-        persist_state="session",
-    )
-    second = right.selectbox(
-        "Vertical",
-        options,
-        _index(options, "pareto_y"),
-        key="pareto_y",
-        format_func=views.title,
-        persist_state="session",
+    first, second = (
+        column.selectbox(
+            label, options, _index(options, key), key=key, format_func=views.title, persist_state="session"
+        )
+        for column, label, key in zip(
+            st.columns(2), ("Horizontal", "Vertical"), ("pareto_x", "pareto_y"), strict=True
+        )
     )
     points, front, titles = views.pareto(asked.plan, found, str(first), str(second))
     title = f"{len(front)} of {len(points)} points are beaten in neither quantity"

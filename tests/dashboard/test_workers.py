@@ -124,3 +124,4 @@ def test_a_server_takes_its_busy_workers_with_it(ending):
         server.send_signal(ending)
     server.wait(30)
     until(lambda: all(map(gone, workers)))
+    assert len(workers) == 2 and all(map(gone, workers))

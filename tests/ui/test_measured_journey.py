@@ -118,6 +118,7 @@ def test_edits_and_files_outlive_a_visit_to_another_page(measured):
     page.get_by_role("link", name="Measured").click()
     page.get_by_text("1 kernel of your files").wait_for()
     wait_for_explained(page, "L 2,048, 8 heads of 128")
+    assert page.get_by_text("Traceback").count() == 0
 
 
 def test_a_refusal_a_question_and_its_answer(measured):
