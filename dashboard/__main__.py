@@ -50,7 +50,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _add_compare(parser: argparse.ArgumentParser) -> None:
-    add_experiment_options(parser)
+    add_experiment_options(parser, parameters=None)
     parser.add_argument(
         "--estimators", default=_DEFAULT, help=f"comma-separated: {', '.join(ESTIMATORS)}; default %(default)s"
     )

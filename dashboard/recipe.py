@@ -57,7 +57,7 @@ class Recipe:
     tp: int = 1
     gpu: str = "h800"
     kernel: str = OWN
-    params: str = "paper"
+    params: str = OWN
     set: str = ""
 
     def experiment(self, load: Load = loader.load) -> Experiment:
@@ -112,12 +112,14 @@ class Recipe:
         return cls(**known)  # type: ignore[arg-type]
 
 
-def parameter_set(name: str) -> Params:
-    """The parameter set of that name. Raises PresetError with the allowed names."""
+def parameter_set(name: str) -> Params | None:
+    """The parameter set of that name, None for the usual one. Raises PresetError with the allowed names."""
+    if name == OWN:
+        return None
     for known in params.SETS:
         if known == name:
             return known
-    raise PresetError(f"params: {unknown('parameter set', name, params.SETS)}")
+    raise PresetError(f"params: {unknown('parameter set', name, (OWN, *params.SETS))}")
 
 
 DEFAULTS: dict[str, Value] = {f.name: f.default for f in fields(Recipe)}  # type: ignore[misc]
@@ -131,7 +133,7 @@ def choices() -> dict[str, list[str]]:
         "gpu": gpus,
         "kernel": [OWN, *kernels],
         "dtype": list(DTYPES),
-        "params": list(params.SETS),
+        "params": [OWN, *params.SETS],
     }
 
 
@@ -208,6 +210,6 @@ def from_options(args: argparse.Namespace) -> Recipe:
         tp=args.tensor_parallel,
         gpu=args.gpu,
         kernel=args.kernel or OWN,
-        params=args.params,
+        params=args.params or OWN,
         set="\n".join(settings),
     )

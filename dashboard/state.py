@@ -1,7 +1,8 @@
 """What Streamlit keeps for us: the job board of the whole server, and each session's own memory."""
 
 import uuid
-from typing import Any
+from collections.abc import Callable, Hashable
+from typing import Any, TypeVar
 
 import streamlit as st
 
@@ -9,6 +10,8 @@ from dashboard import examples
 from dashboard.jobs import DONE, Job, JobBoard
 from dashboard.sweep.board import SweepBoard
 from presets.experiment import Experiment
+
+T = TypeVar("T")
 
 
 @st.cache_resource(show_spinner=False)
@@ -35,6 +38,15 @@ def answer(key: str, job: Job | None) -> dict[str, Any] | None:
     if job is not None and job.state == DONE:
         return job.answer
     return examples.answer_for(key)
+
+
+def once(place: str, what: Hashable, make: Callable[[], T]) -> T:
+    """What a place of this session shows, made anew only when `what` it shows has changed."""
+    kept = st.session_state.get(f"made {place}")
+    if kept is None or kept[0] != what:
+        kept = what, make()
+        st.session_state[f"made {place}"] = kept
+    return kept[1]
 
 
 def remember(experiment: Experiment, given: dict[str, Any], place: str = "") -> None:

@@ -25,7 +25,7 @@ from presets import measured_points
 from presets.experiment import Experiment
 from presets.record import to_record
 
-SUBJECT = Recipe(llm="llama3.1-405b", seq=65_536)
+SUBJECT = Recipe(llm="llama3.1-405b", seq=65_536, params="paper")
 LEAVES = 1.1  # a curve counts as having left the ideal line from here on
 SIZES_MIB = tuple(range(16, 51))
 _PAPER, _IDEAL, _ORDER = (ESTIMATORS[name] for name in (simfa_python.NAME, genz.NAME, launch_order.NAME))

@@ -25,8 +25,13 @@ class Parser(argparse.ArgumentParser):
         raise PresetError(f"{self.prog}: {message}")
 
 
-def add_experiment_options(parser: argparse.ArgumentParser, seq_required: bool = True) -> None:
-    """--llm or a bare shape, --gpu, --kernel, workload, and --set."""
+def add_experiment_options(
+    parser: argparse.ArgumentParser, seq_required: bool = True, parameters: Params | None = "paper"
+) -> None:
+    """--llm or a bare shape, --gpu, --kernel, workload, and --set.
+
+    `parameters` is the parameter set where none is named; None: the calibrated one where there is one.
+    """
     llms = ", ".join(loader.names(LlmSpec))
     parser.add_argument("--llm", help=f"model names, comma-separated ({llms}), or a .toml file")
     parser.add_argument("--heads-q", type=int, help="bare shape in place of --llm: query heads")
@@ -42,8 +47,12 @@ def add_experiment_options(parser: argparse.ArgumentParser, seq_required: bool =
     parser.add_argument("--causal", action="store_true", help="causal mask, aligned bottom-right")
     parser.add_argument("--dtype", default="fp16", help="fp8, fp16, bf16 or fp32")
     parser.add_argument("--tensor-parallel", type=int, default=1, help="GPUs that share the heads")
+    usual = "paper" if parameters else "calibrated where there is such a set"
     parser.add_argument(
-        "--params", choices=params.SETS, default="paper", help="parameter set: the paper's, or the calibrated one"
+        "--params",
+        choices=params.SETS,
+        default=parameters,
+        help=f"parameter set: the paper's, or the calibrated one; default: {usual}",
     )
     parser.add_argument("--clock-mhz", type=float, help="SM clock, as --set sm.clock_hz")
     parser.add_argument(
@@ -90,11 +99,15 @@ def build(
     gpu: GpuSpec,
     kernel: KernelSpec,
     settings: Mapping[str, str],
-    parameter_set: Params = "paper",
+    parameter_set: Params | None = "paper",
     **workload: object,
 ) -> Experiment:
-    """One checked experiment from presets, a parameter set, `key=value` settings and workload options."""
+    """One checked experiment from presets, a parameter set, `key=value` settings and workload options.
+
+    Without a parameter set it is the usual one: calibrated where there is such a set, else the paper's.
+    """
     checked = make_workload(**workload)
+    parameter_set = parameter_set or params.usual(gpu, kernel, llm, checked)
     if parameter_set == "calibrated":
         gpu, kernel = params.calibrated_gpu(gpu), params.kernel_as_built(kernel, llm, checked)
     parts = apply_settings({"llm": llm, "gpu": gpu, "kernel": kernel}, settings)

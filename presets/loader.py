@@ -7,6 +7,7 @@ never inherits name, title or note, and is called like its file where it gives n
 
 import tomllib
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -141,7 +142,7 @@ def _read_file(kind: type[Spec], path: Path, chain: tuple[Path, ...]) -> tuple[V
     if chain[-1] in chain[:-1]:
         raise PresetError(f"{where}: base presets form a circle: {' -> '.join(link.name for link in chain)}")
     try:
-        tree = tomllib.loads(path.read_text(encoding="utf-8"))
+        tree = dict(_parsed(path, path.stat().st_mtime_ns))
     except tomllib.TOMLDecodeError as error:
         raise PresetError(f"{where}: not valid TOML: {error}") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -160,6 +161,12 @@ def _read_file(kind: type[Spec], path: Path, chain: tuple[Path, ...]) -> tuple[V
         else:
             raise PresetError(f"{where}: {unknown('key', key, allowed)}")
     return values, sources, where
+
+
+@lru_cache(maxsize=256)
+def _parsed(path: Path, _changed_ns: int) -> Mapping[str, Any]:
+    """The file as it was at that time; a page reads every preset again and again."""
+    return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def _read_base(

@@ -21,6 +21,17 @@ def available(gpu: GpuSpec) -> tuple[Params, ...]:
     return SETS if (FOLDER / f"{gpu.compute_capability}.toml").is_file() else SETS[:1]
 
 
+def usual(gpu: GpuSpec, kernel: KernelSpec, llm: LlmSpec, workload: Workload) -> Params:
+    """The set a what-if starts from: the calibrated one where there is one for all of this, else the paper's."""
+    if "calibrated" not in available(gpu):
+        return "paper"
+    try:
+        kernel_as_built(kernel, llm, workload)
+    except PresetError:
+        return "paper"
+    return "calibrated"
+
+
 def calibrated_gpu(gpu: GpuSpec) -> GpuSpec:
     """The GPU with its calibrated values laid over. Raises PresetError where there are none."""
     if "calibrated" not in available(gpu):

@@ -10,10 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from dashboard import spans
-from presets import loader
-from presets.arguments import build
+from dashboard.recipe import Recipe
 from presets.experiment import Experiment
-from presets.specs import GpuSpec, KernelSpec, LlmSpec
 from simfa.coverage import answer_key, study_digest
 
 FILE = Path(__file__).parent / "llama3-8b_h800_4096.json.gz"
@@ -22,9 +20,8 @@ SEED, TIMELINE_SM = 0, 0
 
 
 def experiment() -> Experiment:
-    """Llama 3 8B, 4,096 tokens, H800, FlashAttention-3: what a page opens with."""
-    llm, gpu = loader.load(LlmSpec, "llama3-8b"), loader.load(GpuSpec, "h800")
-    return build(llm, gpu, loader.load(KernelSpec, "fa3"), {}, seq_q=4096, seq_kv=4096)
+    """Llama 3 8B, 4,096 tokens, H800, FlashAttention-3, usual parameters: what a page opens with."""
+    return Recipe().experiment()
 
 
 @cache

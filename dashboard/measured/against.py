@@ -12,7 +12,7 @@ from dashboard.catalog import ESTIMATORS
 from dashboard.measured import comparison
 from dashboard.measured.case import Case, preset, settings_of
 from dashboard.measured.comparison import Answers, Comparison, Row
-from dashboard.recipe import Recipe
+from dashboard.recipe import OWN, Recipe
 from presets import params
 from presets.errors import PresetError
 from presets.specs import GpuSpec
@@ -22,14 +22,14 @@ _CLOCK = "sm.clock_hz"
 
 def assumed(recipe: Recipe) -> str:
     """What the baseline assumes beside the presets, in words; empty where it changes nothing."""
-    parts = [f"{recipe.params} parameters"] if recipe.params != "paper" else []
+    parts = [f"{recipe.params} parameters"] if recipe.params != OWN else []
     return ", ".join([*parts, *(f"{key}={value}" for key, value in recipe.settings().items())])
 
 
 def under(case: Case, recipe: Recipe, measured_clock: bool) -> Case:
     """The case with the baseline's assumptions put beneath its own: what a file says of its kernel stays.
 
-    A clock that was measured stays too, and GPUs without a calibrated set keep the paper's values.
+    A clock that was measured stays too, and what has no calibrated set keeps the paper's values.
     """
     try:
         own = case_settings(case)
@@ -49,11 +49,12 @@ def case_settings(case: Case) -> dict[str, str]:
 
 
 def _parameter_set(case: Case, recipe: Recipe) -> str:
+    """The baseline's set, where the GPU has it; empty for the usual one."""
     try:
         gpu = preset(GpuSpec, case.match.gpu, "gpu")
     except PresetError:
-        return "paper"
-    return recipe.params if recipe.params in params.available(gpu) else "paper"
+        return ""
+    return recipe.params if recipe.params in params.available(gpu) else ""
 
 
 def compare(

@@ -15,7 +15,7 @@ from pydantic import Field
 from presets import loader
 from presets.arguments import bare_shape, build, parse_settings
 from presets.errors import PresetError, unknown
-from presets.experiment import DTYPES, MAX_LENGTH, Experiment, Params
+from presets.experiment import DTYPES, MAX_LENGTH, Experiment
 from presets.specs import GpuSpec, KernelSpec, Section, Spec
 
 Number = Annotated[int, Field(ge=1, le=MAX_LENGTH)]
@@ -30,7 +30,8 @@ class Match(Section):
 
     A blank batch, K/V length, number of KV heads, mask, dtype or kernel takes the default of the command
     line: 1, the query length, the query heads, no mask, fp16, the GPU's own kernel. `settings` changes preset
-    values, `key=value` separated by semicolons, over those of the parameter set `params`.
+    values, `key=value` separated by semicolons, over those of the parameter set `params`; blank: the calibrated
+    one where there is one, else the paper's.
     """
 
     gpu: Line = ""
@@ -44,7 +45,7 @@ class Match(Section):
     mask: Literal["", "none", "causal"] = ""
     dtype: Literal["", "fp8", "fp16", "bf16", "fp32"] = ""
     settings: Line = ""
-    params: Params = "paper"
+    params: Literal["", "paper", "calibrated"] = ""
 
     def missing(self) -> list[str]:
         """What has to be known before any estimator can answer, in words."""
@@ -148,7 +149,7 @@ def experiment(match: Match, clock_hz: float | None) -> Experiment:
         gpu,
         kernel,
         settings,
-        match.params,
+        match.params or None,
         batch=match.batch or 1,
         seq_q=match.seq_q,
         seq_kv=match.seq_kv or match.seq_q,

@@ -176,7 +176,7 @@ def _identity(case: Case, asked: Experiment) -> Row:
         "gpu": asked.gpu.name,
         "kernel": asked.kernel.name,
         "settings": case.match.settings,
-        "params": case.match.params,
+        "params": asked.params,
         "batch": work.batch,
         "heads_q": asked.heads_q,
         "heads_kv": asked.heads_kv,

@@ -61,7 +61,7 @@ def write(args: argparse.Namespace) -> int:
 
 
 def _one(parser: argparse.ArgumentParser) -> None:
-    add_experiment_options(parser)
+    add_experiment_options(parser, parameters=None)
     parser.add_argument("--baseline", metavar="QUERY", help="a pinned run, as the URL of a page names it: llm=...")
 
 

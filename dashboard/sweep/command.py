@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_points(parser: argparse.ArgumentParser) -> None:
     """The experiment in the middle, what is varied, and the estimator."""
-    add_experiment_options(parser, seq_required=False)
+    add_experiment_options(parser, seq_required=False, parameters=None)
     parser.add_argument(
         "--vary",
         action="append",

@@ -163,7 +163,11 @@ def _pipeline(experiment: Experiment, given: dict[str, Any] | None, why_not: str
     ctas = spans["cta"].nunique()
     title = f"SM {TIMELINE_SM} ran {ctas} CTAs{standing.mark(shown)}; drag to zoom, double-click for all of it"
     window = gantt.window(spans, VIEWS.get(view or "Start", 0.0))
-    chart = gantt.figure(spans, shown.gpu.sm.clock_hz, window, title, stale)
+    chart = state.once(
+        "gantt",
+        (shown.model_dump_json(), window, title, stale),
+        lambda: gantt.figure(spans, shown.gpu.sm.clock_hz, window, title, stale),
+    )
     st.plotly_chart(chart, key="gantt", config=style.TOOLBAR)
 
 

@@ -1,5 +1,6 @@
 """Timeline: why the cycles. One SM's pipeline and queues over time, alone or beside a second run."""
 
+import plotly.graph_objects as go
 import streamlit as st
 
 from dashboard import align, examples, shown, standing, state
@@ -103,9 +104,12 @@ def _figure(chosen: Choice, runs: list[Shown], remark: str) -> None:
     stale = runs[0].stale
     drawn = kept_view(revision, [run.drawn() for run in runs], shown.view(runs, place), stale)
     mark = linked_box()
-    chart = timeline_figure.figure([run.run() for run in runs], drawn, shown.title(runs), aligned_at, revision)
-    if mark is not None:
-        timeline_figure.mark(chart, mark)
+    title = shown.title(runs)
+    chart = state.once(
+        "timeline",
+        (*(run.drawn() for run in runs), *(run.name for run in runs), drawn, title, aligned_at, revision, mark),
+        lambda: _drawing(runs, drawn, title, aligned_at, revision, mark),
+    )
     with st.container(height=chart.layout.height, border=False, gap=None):  # stays while a new figure is put in
         event = st.plotly_chart(
             chart, key=FIGURE, config=style.TIME_TOOLBAR, on_select=selecting, selection_mode="box"
@@ -118,6 +122,15 @@ def _figure(chosen: Choice, runs: list[Shown], remark: str) -> None:
             st.caption(f"{run.name}: {run.answer['left_out']:,} later spans are not shown.")
     box = selected(event) or linked_box()
     window_section(runs, FIGURE, drawn, box, lambda visible: _take_along(runs, visible, box, aligned_at))
+
+
+def _drawing(
+    runs: list[Shown], drawn: Window, title: str, aligned_at: str, revision: str, mark: Window | None
+) -> go.Figure:
+    chart = timeline_figure.figure([run.run() for run in runs], drawn, title, aligned_at, revision)
+    if mark is not None:
+        timeline_figure.mark(chart, mark)
+    return chart
 
 
 def _downloads(runs: list[Shown]) -> None:

@@ -67,6 +67,11 @@ _NAMED = {
 _LARGEST = recipe.LARGEST
 _KEPT: dict[str, Any] = {"persist_state": "session"}  # what is set outlives a visit to another page
 _KERNEL = "How attention is cut into tiles and scheduled; by default as the GPU's own kernel does it."
+_PARAMETERS = (
+    "Calibrated: values from public measurements and the kernel as it is built, the default for what-ifs where "
+    "the GPU has such a set. Paper: the paper's values as printed, to reproduce it. Simulated times differ by up "
+    "to 1.5 times; the Validation page says which agrees with what."
+)
 _POWERS = [2**n for n in range(9, 18)]
 
 
@@ -203,16 +208,11 @@ def _hardware(gpus: list[str], kernels: list[str]) -> dict[str, Any]:
 
 
 def _parameter_set(gpu: GpuSpec) -> str:
-    """The set chosen; the paper's where the GPU has no other."""
-    titles = {"paper": "Paper", "calibrated": "Calibrated"}
-    chosen = _choice(
-        "Parameters",
-        "params",
-        titles,
-        "The paper's values, or those from public measurements with the kernel as it is built. They differ by up "
-        "to 1.5 times; the Validation page says which agrees with what.",
-    )
-    return chosen if chosen in params.available(gpu) else "paper"
+    """The set chosen; the usual one where the GPU has not the one that was chosen for another."""
+    known = params.available(gpu)
+    titles = {OWN: f"Default: {known[-1]}", "paper": "Paper", "calibrated": "Calibrated"}
+    chosen = _choice("Parameters", "params", titles, _PARAMETERS)
+    return chosen if chosen in known else OWN
 
 
 def _what_if(asked: Recipe) -> str:

@@ -11,7 +11,7 @@ def test_the_line_names_paper_code_parameters_and_experiment():
     line = citation.line(citation.subject(experiment))
     for part in (citation.TITLE, "Zhongchun Zhou", "arXiv:2605.00555", provenance.said(), experiment.words()):
         assert part in line
-    assert "paper parameters" in line and "what if" not in line and "\n" not in line
+    assert "calibrated parameters" in line and "what if" not in line and "\n" not in line
 
 
 def test_changed_preset_values_are_part_of_it():

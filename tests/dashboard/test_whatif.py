@@ -23,7 +23,8 @@ def test_value_unit_bounds_and_source_stand_beside_it():
     assert KNOWN["sm.issue_per_cycle"].bounds == "at least 1, at most 4"
     assert KNOWN["pipeline.ping_pong"].bounds == "true or false"
     assert KNOWN["l2_timing.remote_copy_probability"].bounds == "at least 0, at most 1"
-    assert KNOWN["l2.clock_hz"].shown == "absent"
+    assert KNOWN["l2.clock_hz"].shown == "1.755 GHz", "the calibrated set has an L2 clock of its own"
+    assert whatif.editables(Recipe(params="paper"))["l2.clock_hz"].shown == "absent"
 
 
 def test_the_preset_value_typed_again_changes_nothing():

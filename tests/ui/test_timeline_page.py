@@ -7,8 +7,8 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard import state
 from dashboard.jobs import FAILED
+from dashboard.recipe import Recipe
 from simfa import coverage
-from tests.dashboard.conftest import experiment
 from tests.ui.conftest import ROOT
 
 
@@ -52,8 +52,8 @@ def test_the_first_screen_is_the_worked_example(app):
     assert "Worked example, stored with this version of the simulator" in captions(app)
     assert "Visible window: 30,000 cycles (16.393 µs), from 0 to 30,000" in texts(app)
     utilization, waits = (table.value for table in app.table)
-    assert utilization.loc["This experiment", "TMA lines in flight"].endswith("of 64")
-    assert list(waits.columns) == ["producer", "consumer 1", "consumer 2"] and "wait for K" in waits.index
+    assert utilization.loc["This experiment", "TMA lines in flight"].endswith("of 384")
+    assert list(waits.columns) == ["producer", "consumer 1", "consumer 2"] and "wait for QK GEMM" in waits.index
 
 
 def test_another_sm_is_another_run_and_the_last_one_stays_as_stale(app):
@@ -118,7 +118,7 @@ def test_cycle_zero_goes_to_a_tile_and_a_place_that_is_not_there_is_named(app):
 
 def test_the_whole_run_can_be_shown(app):
     app.segmented_control(key="timeline_view").set_value("Whole run").run()
-    assert "Visible window: 80" in texts(app) and "µs)" in texts(app)
+    assert "Visible window: 606," in texts(app) and "µs)" in texts(app)
 
 
 def test_the_window_moves_earlier_and_later(app):
@@ -135,7 +135,7 @@ def test_an_sm_without_a_cta_is_said():
 
 def test_a_failed_run_says_what_happened_and_offers_another_try():
     app = opened(seq="384", sm="9")
-    todo = experiment(seq=384)
+    todo = Recipe(seq=384).experiment()
     key = coverage.answer_key(todo, 0, 9)
     simulated(app)
     job = state.board().get(key)

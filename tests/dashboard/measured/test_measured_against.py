@@ -21,6 +21,7 @@ def pinned(recipe=SLOWER, clock=True):
 
 def test_what_a_baseline_assumes_is_its_parameter_set_and_its_changed_values():
     assert against.assumed(Recipe(seq=512, llm="llama3-70b")) == ""
+    assert against.assumed(Recipe(params="paper")) == "paper parameters"
     assert against.assumed(Recipe(params="calibrated", set="sm.count=100")) == "calibrated parameters, sm.count=100"
 
 
@@ -34,9 +35,12 @@ def test_a_measured_clock_and_what_the_file_says_of_its_kernel_stay():
     assert against.case_settings(against.under(case, other, False))["sm.clock_hz"] == "1GHz"
 
 
-def test_a_gpu_without_a_calibrated_set_keeps_the_papers():
-    sets = {case.match.gpu: case.match.params for case in pinned(Recipe(params="calibrated"))}
-    assert sets["gb10"] == "paper" and sets["h100-sxm"] == "calibrated"
+@pytest.mark.parametrize(
+    ("chosen", "hopper"), [("calibrated", "calibrated"), ("auto", "calibrated"), ("paper", "paper")]
+)
+def test_a_gpu_without_a_calibrated_set_keeps_the_papers(chosen, hopper):
+    sets = {case.match.gpu: case.experiment(True).params for case in pinned(Recipe(params=chosen))}
+    assert sets["gb10"] == "paper" and sets["h100-sxm"] == hopper
 
 
 def test_errors_of_both_stand_in_one_row_and_in_the_means():
@@ -94,4 +98,4 @@ def test_the_traffic_figure_says_how_near_the_closed_form_is():
 def test_every_estimator_can_be_in_a_saved_record(name):
     record = recording.make(CASES[:1], [name], True, {})
     assert recording.read(recording.to_json(record).encode(), "r.json").estimators == (name,)
-    assert json.loads(recording.to_json(record))["cases"][0]["match"]["params"] == "paper"
+    assert json.loads(recording.to_json(record))["cases"][0]["match"]["params"] == ""

@@ -251,6 +251,6 @@ def test_flashattention_2_on_hopper_is_not_simulated_as_flashattention_3() -> No
         title="FlashAttention-2",
         match=Match(gpu="h100-sxm", heads_q=16, head_dim=128, seq_q=2048, settings=tiles.plain_settings(128, 64)),
     ).experiment(measured_clock=False)
-    with pytest.raises(NotModelled, match="not modelled on h100-sxm: fa3 is built on mma.sync"):
+    with pytest.raises(NotModelled, match="not modelled on h100-sxm: fa3-fp16-d128 is built on mma.sync"):
         coverage.check(asked)
     assert any("mma.sync" in caution for caution in asked.cautions())

@@ -40,7 +40,7 @@ def test_the_front_is_that_of_the_definition(pairs, first_low, second_low):
 
 def test_the_clock_scales_a_compute_bound_latency_and_bandwidth_does_not():
     keys = ["sm.clock_hz", "dram.bandwidth_bytes_per_s", "tile.kv_rows"]
-    made = plan.sensitivity(Recipe(), keys, 20)
+    made = plan.sensitivity(Recipe(params="paper"), keys, 20)
     bars, still, unanswered = analysis.tornado(
         evaluate.instant(made, "simfa-python"), analysis.METRICS["latency_us"]
     )

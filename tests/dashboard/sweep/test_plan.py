@@ -25,7 +25,8 @@ def test_a_grid_is_every_combination_the_last_parameter_fastest():
         ("1024", "gb10"),
     ]
     assert [p.experiment.gpu.name for p in made.points] == ["h800", "gb10"] * 2
-    assert {p.experiment.kernel.name for p in made.points} == {"fa3", "cutile-fa"}, "each GPU with its own kernel"
+    assert {p.experiment.kernel.name for p in made.points} == {"fa3-fp16-d128", "cutile-fa"}, "each with its own"
+    assert [p.experiment.params for p in made.points] == ["calibrated", "paper"] * 2
 
 
 def test_a_list_goes_row_by_row():

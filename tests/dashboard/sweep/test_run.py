@@ -209,7 +209,7 @@ def test_the_same_sweep_runs_on_dask_and_outlives_a_killed_worker(cluster):
 
 
 def test_the_command_prints_the_rows(capsys, tmp_path):
-    options = "sweep --seq 512 --vary tma.inflight_lines=0,64 --estimator sim-fa --csv"
+    options = "sweep --seq 512 --params paper --vary tma.inflight_lines=0,64 --estimator sim-fa --csv"
     assert main(options.split()) == 0
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert [row["state"] for row in rows] == ["impossible", "done"] and rows[1]["cycles"] == "26048"
