@@ -15,6 +15,7 @@ import tempfile
 import time
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from playwright.async_api import async_playwright
 
@@ -51,8 +52,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--simulating", type=int, default=4, help="how many of them simulate; default %(default)s")
     parser.add_argument("--changes", type=int, default=10, help="changes per session; default %(default)s")
     parser.add_argument(
-        "--pause", type=float, default=5.0, help="mean seconds between changes; default %(default)s"
+        "--pause", type=float, default=10.0, help="mean seconds between changes; default %(default)s"
     )
+    parser.add_argument("--opening", type=int, default=2, help="pages that open at once; default %(default)s")
     parser.add_argument("--seed", type=int, default=0, help="of the pauses; default %(default)s")
     return parser.parse_args()
 
@@ -62,7 +64,7 @@ async def _load(server: Server, path: str, options: argparse.Namespace) -> tuple
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=path, args=CHROMIUM_FLAGS)
         sessions = [Session(visitor, options.pause, options.seed) for visitor in visitors]
-        await asyncio.gather(*(session.open(browser, server.url) for session in sessions))
+        await _open(sessions, browser, server.url, options.opening)
         print(f"{len(sessions)} sessions are open", file=sys.stderr)
         quiet = await _alone(sessions[0])
         peaks = {"server": 0.0, "with workers": 0.0}
@@ -83,6 +85,17 @@ async def _load(server: Server, path: str, options: argparse.Namespace) -> tuple
         "alone_ms": quiet,
         "healthy": server.healthy(),
     }
+
+
+async def _open(sessions: list[Session], browser: Any, url: str, at_once: int) -> None:
+    """Each session's first page, a few at once: all browsers share this machine with the server."""
+    turns = asyncio.Semaphore(at_once)
+
+    async def one(session: Session) -> None:
+        async with turns:
+            await session.open(browser, url)
+
+    await asyncio.gather(*(one(session) for session in sessions))
 
 
 async def _alone(session: Session) -> list[float]:

@@ -38,10 +38,12 @@ def text(sessions: list[Session], figures: Figures) -> str:
     lines += [_row(session) for session in sessions]
     every = [value for session in sessions for value in session.latencies_ms]
     alone = figures["alone_ms"]
+    opened = [session.opened_s for session in sessions]
     lines += [
         f"all      {len(every)} changes: p50 {percentile(every, 50):.0f} ms, p95 {percentile(every, 95):.0f} ms, "
         f"worst {max(every, default=0):.0f} ms; one session while the others rest: "
         f"p50 {statistics.median(alone):.0f} ms",
+        f"         opened in p50 {percentile(opened, 50):.1f} s, worst {max(opened, default=0):.1f} s",
         _simulations([value for session in sessions for value in session.simulations_s]),
         _conditions(figures),
     ]

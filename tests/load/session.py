@@ -2,7 +2,8 @@
 
 import random
 import re
-from dataclasses import dataclass, field
+import time
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from playwright.async_api import Error, Page
@@ -16,6 +17,7 @@ from presets.experiment import Experiment
 PATIENCE_S = 120  # a change that is not answered by then is an error
 OPENING_PATIENCE_S = 300  # all of them open at once
 SIMULATION_PATIENCE_S = 300
+WARM = "launch.l2_state=warm"
 
 # In the page: the time from the key press until heading and cards are as they must be, and the queue places shown.
 WATCH = """
@@ -53,6 +55,7 @@ class Visitor:
     page: str
     recipe: Recipe
     lengths: tuple[int, ...]
+    first: int  # the length it opens with
     simulates: bool = False
     warm_up: tuple[int, ...] = ()
 
@@ -72,19 +75,22 @@ class Visitor:
 def everyone(count: int, simulating: int, changes: int) -> list[Visitor]:
     """Visitors no two of which ever ask for the same: of three models, on Compare and Regimes.
 
-    Lengths from 24,576 tokens on wait for a click before they are simulated, so only the simulating ones simulate.
+    From 24,576 tokens on, in a warm L2 that no sample stands for, a simulation waits for a click, so only the
+    simulating ones simulate.
     """
     visitors = []
     for n in range(count):
         model = ("llama3-8b", "llama3-70b", "llama3.1-405b")[n % 3]
         if n >= count - simulating:
             lengths = tuple(3072 + 128 * (n + count * step) % 1920 + step for step in range(changes))
-            visitors.append(Visitor(f"{n + 1}", "", Recipe(llm="llama3.1-405b"), lengths, simulates=True))
+            recipe = Recipe(llm="llama3.1-405b")
+            visitors.append(Visitor(f"{n + 1}", "", recipe, lengths, 512 + n, simulates=True))
             continue
         lengths = tuple(24_576 + 1024 * n + 24_576 * (step + 1) for step in range(changes))
         warm_up = tuple(600_000 + 1024 * step for step in range(4)) if n == 0 else ()
         page = "regimes" if n % 3 == 2 else ""
-        visitors.append(Visitor(f"{n + 1}", page, Recipe(llm=model), lengths, warm_up=warm_up))
+        recipe = Recipe(llm=model, set=WARM)
+        visitors.append(Visitor(f"{n + 1}", page, recipe, lengths, 500_000 + n, warm_up=warm_up))
     return visitors
 
 
@@ -100,6 +106,7 @@ class Session:
     cycles: dict[int, int] = field(default_factory=dict)
     positions: list[int] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
+    opened_s: float = 0.0
     page: Page | None = None
 
     async def open(self, browser: Any, url: str) -> None:
@@ -109,15 +116,17 @@ class Session:
         self.page.set_default_timeout(OPENING_PATIENCE_S * 1000)
         self.page.on("pageerror", lambda error: self.errors.append(f"in the browser: {error}"))
         await self.page.add_init_script(WATCH)
-        start = 500_000 + int(self.visitor.name)  # too long to be simulated without a click
-        await self.page.goto(f"{url}/{self.visitor.page}?llm={self.visitor.recipe.llm}&seq={start}")
-        words, values = self.visitor.expected(start)
+        query = replace(self.visitor.recipe, seq=self.visitor.first).query()
+        started = time.monotonic()
+        await self.page.goto(f"{url}/{self.visitor.page}?{query}")
+        words, values = self.visitor.expected(self.visitor.first)
         took = await self.page.evaluate(
             "([w, v, p]) => { window.simfa.pressed = 0; return window.simfa.until(w, v, p); }",
             [words, values, OPENING_PATIENCE_S * 1000],
         )
         if took is None:
             self.errors.append(f"did not open: {await self.page.evaluate('window.simfa.now()')}")
+        self.opened_s = time.monotonic() - started
 
     async def run(self) -> None:
         """Every change, with pauses."""

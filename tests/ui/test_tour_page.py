@@ -24,7 +24,7 @@ def test_every_step_stands_with_its_number_and_its_figure(app):
 
 def test_links_lead_to_other_pages_with_their_state(app):
     addresses = [item.proto.url for item in app.get("link_button")]
-    assert "./regimes?llm=llama3.1-405b&seq=65536" in addresses and "./validation" in addresses
+    assert "./regimes?llm=llama3.1-405b&seq=65536&params=paper" in addresses and "./validation" in addresses
     assert addresses == [link.address for step in tour.steps() for link in step.links]
 
 

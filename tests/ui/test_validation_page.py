@@ -28,7 +28,7 @@ def test_it_opens_on_every_study_at_a_glance():
     table = app.dataframe[0].value
     assert {"Study", "Points", "Simulation", "SimFA-python", "GenZ", "Fitted", "Outside the range"} <= set(table)
     assert list(table["Study"])[0] == "FlashAttention-3, H100 at 1500 MHz"
-    assert "paper parameter set" in text(app)  # where the other pages' experiment stands
+    assert "calibrated parameter set" in text(app)  # where the other pages' experiment stands
     assert "study" not in app.query_params
 
 
