@@ -72,7 +72,7 @@ def test_zoom_is_reported_below_and_outlives_another_sm_and_a_second_run(open_pa
     status(page)
     assert page.evaluate(RANGES) == pytest.approx(zoomed)
     put(page, "Second run: what if", "tma.inflight_lines=128")
-    page.get_by_text("against 442 µs").first.wait_for()
+    page.get_by_text("against 336 µs").first.wait_for()
     status(page, runs=2)
     assert page.evaluate(RANGES) == pytest.approx(zoomed)
     page.get_by_text(f"from {zoomed[0]:,.0f} to {zoomed[1]:,.0f}").wait_for()
