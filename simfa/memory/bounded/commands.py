@@ -42,15 +42,7 @@ CONFIG = np.dtype(
     ]
 )
 CLOCK = np.dtype([("now", np.int64), ("order", np.int64)])  # last tick simulated; number of the next access
-STATE = (
-    "bank_at",
-    "group_at",
-    "sid_at",
-    "bus_at",
-    "open_row",
-    "units",
-    "recent",
-)  # of Timing; the rest is constant and shared
+STATE = ("at", "bus_at", "open_row", "units", "recent")  # of Timing; the rest is constant and shared
 PSEUDO_CHANNEL, SID, BANK_GROUP, BANK, ROW, COLUMN = range(6)  # as mapping.COORDINATES
 
 
@@ -142,13 +134,11 @@ def _channel(channels, c):
     timing = Timing(
         t.delays,
         t.unit_of,
-        t.group_of,
-        t.sid_of,
+        t.group,
+        t.sid,
         t.window,
         t.bus_ticks,
-        t.bank_at[c],
-        t.group_at[c],
-        t.sid_at[c],
+        t.at[c],
         t.bus_at[c],
         t.open_row[c],
         t.units[c],

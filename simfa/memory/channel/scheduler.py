@@ -56,9 +56,9 @@ def pick_row(timing, queues, kind, now):
 def _oldest(timing, queues, kind, offer, command, now):
     """(smallest key of a bank that is ready or FAR, earliest tick of a bank with a key that is not ready)."""
     best, wake = FAR, FAR
-    keys = queues.keys[kind, offer]
+    keys, at = queues.keys[kind, offer], timing.at[command]
     for place in range(queues.offers[kind, offer]):
-        ready = ready_at(timing, command, keys[place] & ((1 << BANK_BITS) - 1))
+        ready = at[keys[place] & ((1 << BANK_BITS) - 1)]
         if ready > now:
             wake = min(wake, ready)
         else:

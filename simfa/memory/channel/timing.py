@@ -1,9 +1,9 @@
 """When each command may issue next: the timing state of one channel's banks, pseudo-channels and buses.
 
-The earliest tick of a bank's command is the latest of what its bank, its group and its SID (of a pseudo-channel)
-are held back to, `ready_at`. A command that issues raises these bounds for its own bank, group and SID and for the
-other SIDs of its pseudo-channel: delays only fall with distance, except between SIDs, which share no bound. Banks
-are numbered pseudo-channel by pseudo-channel, SID by SID, group by group, so that each of those is a range.
+`at` holds, for each command, every bank's earliest tick. A command that issues raises these bounds for its own
+bank, its group, its SID and the other SIDs of its pseudo-channel: delays only fall with distance, except between
+SIDs. Banks are numbered pseudo-channel by pseudo-channel, SID by SID, group by group, so that each of those is a
+range. Far more bounds are looked up than raised, which is why they are kept for banks and not for groups and SIDs.
 """
 
 from collections.abc import Mapping
@@ -34,8 +34,6 @@ UNIT = np.dtype(
     [
         ("first", np.int64),  # banks of the pseudo-channel: first up to end
         ("end", np.int64),
-        ("first_sid", np.int64),
-        ("end_sid", np.int64),
         ("open_banks", np.int64),
         ("prea_at", np.int64),
         ("refa_at", np.int64),
@@ -49,13 +47,11 @@ class Timing(NamedTuple):
 
     delays: np.ndarray  # [relation, earlier, later]
     unit_of: np.ndarray  # [bank]
-    group_of: np.ndarray
-    sid_of: np.ndarray
+    group: np.ndarray  # [bank, first and end]: the banks of its group, and of its SID
+    sid: np.ndarray
     window: np.ndarray  # [activates, ticks]
     bus_ticks: np.ndarray  # [command]
-    bank_at: np.ndarray  # [bank, command]
-    group_at: np.ndarray
-    sid_at: np.ndarray
+    at: np.ndarray  # [command, bank]
     bus_at: np.ndarray  # [bus]
     open_row: np.ndarray
     units: np.ndarray  # pseudo-channels
@@ -66,25 +62,23 @@ def make_timing(clocks: Mapping[str, int], units: int, sids: int, groups: int, b
     """A channel with every bank closed; `groups` per SID, `banks` per group, `clocks` as `commands.PARAMETERS`."""
     size = sids * groups * banks
     state = np.zeros(units, UNIT)
-    for first, end, each in (("first", "end", size), ("first_sid", "end_sid", sids)):
-        state[first] = np.arange(units) * each
-        state[end] = state[first] + each
+    state["first"] = np.arange(units) * size
+    state["end"] = state["first"] + size
     window = np.array(commands.activate_window(clocks))
     bank = np.arange(units * size)
 
-    def bounds(count: int) -> np.ndarray:
-        return np.zeros((count, BANK_COMMANDS), np.int64)
+    def ranges(each: int) -> np.ndarray:
+        first = bank // each * each
+        return np.stack([first, first + each], axis=1)
 
     return Timing(
         delays=commands.delays(clocks),
         unit_of=(bank // size).astype(np.int16),
-        group_of=(bank // banks).astype(np.int16),
-        sid_of=(bank // (groups * banks)).astype(np.int16),
+        group=ranges(banks),
+        sid=ranges(groups * banks),
         window=window,
         bus_ticks=np.array([command.bus_ticks for command in commands.COMMANDS]),
-        bank_at=bounds(units * size),
-        group_at=bounds(units * sids * groups),
-        sid_at=bounds(units * sids),
+        at=np.zeros((BANK_COMMANDS, units * size), np.int64),
         bus_at=np.zeros(2, np.int64),
         open_row=np.full(units * size, CLOSED, np.int32),
         units=state,
@@ -95,8 +89,7 @@ def make_timing(clocks: Mapping[str, int], units: int, sids: int, groups: int, b
 @inlined_kernel
 def ready_at(timing, command, bank):
     """The earliest tick of a bank's command, the bus aside."""
-    near = max(timing.bank_at[bank, command], timing.group_at[timing.group_of[bank], command])
-    return max(near, timing.sid_at[timing.sid_of[bank], command])
+    return timing.at[command, bank]
 
 
 @inlined_kernel
@@ -120,17 +113,22 @@ def issue(timing, command, bank, row, now):
 @inlined_kernel
 def _delay(timing, command, bank, unit, now):
     """Hold back later commands of the bank, of its group, of its SID, and of the other SIDs."""
-    own = timing.sid_of[bank]
-    _raise(timing.bank_at[bank], timing.delays[SAME_BANK, command], now)
-    _raise(timing.group_at[timing.group_of[bank]], timing.delays[SAME_GROUP, command], now)
-    for sid in range(unit["first_sid"], unit["end_sid"]):
-        _raise(timing.sid_at[sid], timing.delays[SAME_SID if sid == own else OTHER_SID, command], now)
+    group, sid = timing.group[bank], timing.sid[bank]
+    for later in range(BANK_COMMANDS):
+        at = timing.at[later]
+        at[bank] = max(at[bank], now + timing.delays[SAME_BANK, command, later])
+        _raise(at, group[0], group[1], now, timing.delays[SAME_GROUP, command, later])
+        _raise(at, sid[0], sid[1], now, timing.delays[SAME_SID, command, later])
+        _raise(at, unit["first"], sid[0], now, timing.delays[OTHER_SID, command, later])
+        _raise(at, sid[1], unit["end"], now, timing.delays[OTHER_SID, command, later])
 
 
 @inlined_kernel
-def _raise(at, delays, now):
-    for later in range(BANK_COMMANDS):
-        at[later] = max(at[later], now + delays[later])
+def _raise(at, first, end, now, delay):
+    """Hold a range of banks back by `delay` ticks, if anything binds them."""
+    if delay > 0:
+        for bank in range(np.uint64(first), np.uint64(end)):  # unsigned: no index counts from the end
+            at[bank] = max(at[bank], now + delay)
 
 
 @inlined_kernel
@@ -148,17 +146,16 @@ def _activated(timing, number, now):
     unit["latest"] += 1
     if unit["latest"] == timing.window[0]:
         unit["latest"] = 0
-    bound = timing.recent[number, unit["latest"]] + timing.window[1]
-    for sid in range(unit["first_sid"], unit["end_sid"]):
-        timing.sid_at[sid, ACT] = max(timing.sid_at[sid, ACT], bound)
+    oldest = timing.recent[number, unit["latest"]]
+    _raise(timing.at[ACT], unit["first"], unit["end"], oldest, timing.window[1])
 
 
 @inlined_kernel
 def issue_all(timing, command, number, now):
     """PREA or REFA to a whole pseudo-channel at tick `now`."""
     unit = timing.units[number]
-    for sid in range(unit["first_sid"], unit["end_sid"]):
-        _raise(timing.sid_at[sid], timing.delays[OTHER_SID, command], now)
+    for later in range(BANK_COMMANDS):
+        _raise(timing.at[later], unit["first"], unit["end"], now, timing.delays[OTHER_SID, command, later])
     _delay_all_bank_commands(timing, unit, command, now)
     if command == PREA:
         unit["open_banks"] = 0

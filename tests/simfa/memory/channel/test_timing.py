@@ -151,5 +151,5 @@ def test_the_table_has_the_rules_written_apart_from_it() -> None:
 
 def test_a_new_timing_state_forbids_nothing() -> None:
     fresh = timing.make_timing(CLOCKS, 2, 2, 4, 4)
-    assert fresh.bank_at.max() == 0 and (fresh.open_row == timing.CLOSED).all()
+    assert fresh.at.max() == 0 and (fresh.open_row == timing.CLOSED).all()
     assert set(commands.PARAMETERS) == set(CLOCKS)
