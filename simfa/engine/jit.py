@@ -5,6 +5,7 @@ would silently return old results. So the cache folder is named by a hash of eve
 versions of Python, numba and NumPy. `NUMBA_CACHE_DIR` moves the folder; `NUMBA_DISABLE_JIT=1` runs pure Python.
 """
 
+import gc
 import hashlib
 import os
 import sys
@@ -16,6 +17,7 @@ from typing import Any
 
 import numba
 import numpy as np
+from numba.core import types
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _COMPILED_FOLDERS = ("engine", "memory")
@@ -66,9 +68,20 @@ def _inner(options: dict[str, Any]) -> Callable[[Any], Any]:
         if not config.DISABLE_JIT:  # else it is the function itself
             dispatcher._insert = lambda *overload, **more: None  # keep it out of what Python finds
             dispatcher._compile_for_args = partial(_refuse, function)
+            dispatcher.get_call_template = partial(_call_template, dispatcher.get_call_template)
         return dispatcher
 
     return decorate
+
+
+def _call_template(original: Any, args: Any, kws: Any) -> Any:
+    """Compile once for all integers: numba would once more for every constant and every width of a field."""
+    return original([_wide(kind) for kind in args], {name: _wide(kind) for name, kind in kws.items()})
+
+
+def _wide(kind: Any) -> Any:
+    kind = types.unliteral(kind)
+    return types.int64 if kind in types.signed_domain else kind
 
 
 def _refuse(function: Any, *args: Any, **kwargs: Any) -> None:
@@ -76,7 +89,25 @@ def _refuse(function: Any, *args: Any, **kwargs: Any) -> None:
     raise TypeError(f"{name} is for compiled code only; what Python calls is decorated with @entry")
 
 
-entry = numba.njit(**OPTIONS)
+def entry(function: Any) -> Any:
+    """A kernel that Python calls; it is compiled, with all that it calls, when it is first called."""
+    dispatcher = numba.njit(**OPTIONS)(function)
+    if not config.DISABLE_JIT:
+        dispatcher._compile_for_args = partial(_without_collector, dispatcher._compile_for_args)
+    return dispatcher
+
+
+def _without_collector(compile_for: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Compiling makes millions of objects and drops few of them: the collector would go through them in vain."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        return compile_for(*args, **kwargs)
+    finally:
+        if was_on:
+            gc.enable()
+
+
 kernel = _inner(INNER)
 # For what runs once per line, or is called in one place: a call passes every array of every component word by word.
 inlined_kernel = _inner(INNER | {"forceinline": True})
