@@ -191,7 +191,7 @@ def machine_of(
         tma.make_tma(gpu.sm.count, config, *tensor_map.encode(maps), code.starts, code.fills),
         _memory(gpu, hardware, seed),
         events.make_queue(capacity),
-        probe.make_probe(timeline_sm, SPAN_CAPACITY, slots, len(grid.ctas), roles),
+        probe.make_probe(timeline_sm, SPAN_CAPACITY, len(grid.ctas), roles),
         with_costs(code.instructions, _costs(gpu)),
         entries,
     )

@@ -86,12 +86,12 @@ def release(grid, state, queue, slot, sid):
 
 
 @kernel
-def released(grid, state, queue, observer, argument):
+def released(grid, state, queue, argument):
     """A release from another CTA has arrived."""
     barrier, sender = argument // MAX_CTAS, argument % MAX_CTAS
     slot = barrier // threads.STAGES
     _arrive(state, queue, slot, barrier % threads.STAGES)
-    dispatch.finished(grid, state, queue, observer, peer(grid, state, slot, sender))
+    dispatch.finished(grid, state, queue, peer(grid, state, slot, sender))
 
 
 @kernel

@@ -86,18 +86,18 @@ def make_grid(
 
 
 @kernel
-def start(grid, state, queue, observer):
+def start(grid, state, queue):
     """Fill the GPU at cycle 0: slot by slot, each over all SMs in order."""
     config = state.config[0]
     cluster = grid.config[0]["cluster"]
     for slot in range(config["slots_per_sm"]):
         for sm in range(0, config["sms"] - cluster + 1, cluster):
-            launch_cluster(grid, state, queue, observer, sm, slot)
+            launch_cluster(grid, state, queue, sm, slot)
     grid.config[0]["stride"] = grid.config[0]["next"]
 
 
 @kernel
-def launch_cluster(grid, state, queue, observer, first_sm, slot):
+def launch_cluster(grid, state, queue, first_sm, slot):
     """Start the next cluster in slot `slot` of the SMs from `first_sm` on, if any CTA is left."""
     launch = grid.config[0]
     per_sm = state.config[0]["slots_per_sm"]
@@ -105,17 +105,17 @@ def launch_cluster(grid, state, queue, observer, first_sm, slot):
     count = min(launch["cluster"], grid.ctas.shape[0] - launch["next"])
     grid.cluster_left[here] = count
     for offset in range(count):
-        _launch(grid, state, queue, observer, here + offset * per_sm, launch["next"])
+        _launch(grid, state, queue, here + offset * per_sm, launch["next"])
         launch["next"] += 1
 
 
 @kernel
-def _launch(grid, state, queue, observer, slot, cta):
+def _launch(grid, state, queue, slot, cta):
     roles = state.config[0]["roles"]
     program = grid.ctas[cta]["program"]
     grid.running[slot] = cta
     grid.unfinished[slot] = 0
-    _begin_tile(grid, queue, observer, slot, cta)
+    _begin_tile(grid, queue, slot, cta)
     if grid.config[0]["schedule"] == ONE_TILE:  # a persistent CTA starts once, with what arrivals it was given
         state.named[slot, :] = 0
     _clear_barriers(state, slot, grid.releasers[program])
@@ -139,8 +139,7 @@ def _launch(grid, state, queue, observer, slot, cta):
 
 
 @kernel
-def _begin_tile(grid, queue, observer, slot, tile):
-    observer.cta[slot] = tile
+def _begin_tile(grid, queue, slot, tile):
     record = grid.ctas[tile]
     record["slot"] = slot
     record["start_cycle"] = queue.header[0]["now"]
@@ -167,12 +166,12 @@ def _enter(grid, state, queue, thread, tile):
 
 
 @kernel
-def program_ended(grid, state, queue, observer, thread):
+def program_ended(grid, state, queue, thread):
     """A thread has come to the end of its program: a persistent CTA's goes on to the CTA's next tile."""
     slot = thread // state.config[0]["roles"]
     launch = grid.config[0]
     if launch["schedule"] == ONE_TILE:
-        finished(grid, state, queue, observer, slot)
+        finished(grid, state, queue, slot)
         return
     record = state.threads[thread]
     done = grid.ctas[record["tile"]]
@@ -181,16 +180,16 @@ def program_ended(grid, state, queue, observer, thread):
         done["end_cycle"] = queue.header[0]["now"]
         launch["retired"] += 1
     if done["after"] == UNDECIDED:
-        _take(grid, queue, observer, slot, record["tile"])
+        _take(grid, queue, slot, record["tile"])
     tile = done["after"]
     if tile == NO_TILE:
-        finished(grid, state, queue, observer, slot)
+        finished(grid, state, queue, slot)
         return
     _enter(grid, state, queue, thread, tile)
 
 
 @kernel
-def _take(grid, queue, observer, slot, last):
+def _take(grid, queue, slot, last):
     """The first thread of a CTA to ask for a further tile gets it for all of them."""
     launch = grid.config[0]
     tile = last + launch["stride"] if launch["schedule"] == STATIC else launch["next"]
@@ -199,7 +198,7 @@ def _take(grid, queue, observer, slot, last):
         grid.ctas[last]["after"] = NO_TILE
         return
     grid.ctas[last]["after"] = tile
-    _begin_tile(grid, queue, observer, slot, tile)
+    _begin_tile(grid, queue, slot, tile)
 
 
 @inlined_kernel
@@ -218,18 +217,18 @@ def _clear_barriers(state, slot, releasers):
 
 
 @inlined_kernel
-def finished(grid, state, queue, observer, slot):
+def finished(grid, state, queue, slot):
     """A thread or operation of a slot is done; with the last the CTA retires, and with its last CTA the cluster.
 
     A CTA holds its slot until its TMA operations and WGMMAs are done too: their completions belong to it.
     """
     grid.unfinished[slot] -= 1
     if grid.unfinished[slot] == 0:
-        _retire(grid, state, queue, observer, slot)
+        _retire(grid, state, queue, slot)
 
 
 @kernel
-def _retire(grid, state, queue, observer, slot):
+def _retire(grid, state, queue, slot):
     config = state.config[0]
     launch = grid.config[0]
     if launch["schedule"] != ONE_TILE:
@@ -243,4 +242,4 @@ def _retire(grid, state, queue, observer, slot):
     first_slot = slot - (sm - first_sm) * config["slots_per_sm"]
     grid.cluster_left[first_slot] -= 1
     if grid.cluster_left[first_slot] == 0 and launch["next"] < grid.ctas.shape[0]:
-        launch_cluster(grid, state, queue, observer, first_sm, slot - sm * config["slots_per_sm"])
+        launch_cluster(grid, state, queue, first_sm, slot - sm * config["slots_per_sm"])

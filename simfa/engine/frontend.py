@@ -70,7 +70,7 @@ def _issue_one(grid, state, engines, queue, observer, code, entries, sm, thread)
     elif cost > 0:
         events.push(queue, now + cost, events.WAKE, thread)
     elif record["pc"] == record["end"]:
-        dispatch.program_ended(grid, state, queue, observer, thread)
+        dispatch.program_ended(grid, state, queue, thread)
     else:
         unit["ready"] |= bit
         unit["greedy"] = thread
@@ -137,17 +137,17 @@ def _account_stall(state, observer, sm, thread, instruction, now):
     elif reason in (op.TMA_TENSOR, op.TMA_STORE, op.TMA_BULK, op.TMA_BULK_STORE):
         reason = threads.TMA_QUEUE_FULL
     state.stall_cycles[role, reason] += now - since
-    probe.stalled(observer, slot, role, now - since)
+    probe.stalled(observer, record["tile"], role, now - since)
     operand = instruction["bid"] if reason == op.BAR_WAIT else _stage(state, thread, instruction)
-    probe.record(observer, sm, slot, role, reason, instruction["tag"], operand, since, now)
+    probe.record(observer, sm, slot, record["tile"], role, reason, instruction["tag"], operand, since, now)
 
 
 @kernel
-def woken(grid, state, queue, observer, thread):
+def woken(grid, state, queue, thread):
     """A bubble is over."""
     record = state.threads[thread]
     if record["pc"] == record["end"]:
-        dispatch.program_ended(grid, state, queue, observer, thread)
+        dispatch.program_ended(grid, state, queue, thread)
     else:
         threads.make_ready(state, queue, thread)
 
@@ -167,8 +167,8 @@ def phase_over(grid, state, queue, observer, sm):
         slot = thread // config["roles"]
         role = thread - slot * config["roles"]
         now = queue.header[0]["now"]
-        probe.record(observer, sm, slot, role, op.PHASE, record["operand"], 0, record["gid"], now)
-        woken(grid, state, queue, observer, thread)
+        probe.record(observer, sm, slot, record["tile"], role, op.PHASE, record["operand"], 0, record["gid"], now)
+        woken(grid, state, queue, thread)
     pipes.resume(state.pipes, queue, sm, first, count)
 
 
@@ -273,7 +273,8 @@ def _bubbles(state, queue, observer, thread, instruction):
     now = queue.header[0]["now"]
     end = now + instruction["cycles"]
     sm = threads.sm_of(state, thread)
-    probe.record(observer, sm, slot, thread - slot * roles, op.BUBBLES, instruction["tag"], 0, now, end)
+    tile = state.threads[thread]["tile"]
+    probe.record(observer, sm, slot, tile, thread - slot * roles, op.BUBBLES, instruction["tag"], 0, now, end)
     return ASLEEP
 
 

@@ -18,7 +18,7 @@ SAMPLES_PER_STEP = 4096  # of an observed run, between two looks at progress and
 def begin(machine):
     """Dispatch the first CTAs at cycle 0."""
     grid, state, engines, memory, queue, observer, code, entries = machine
-    dispatch.start(grid, state, queue, observer)
+    dispatch.start(grid, state, queue)
 
 
 @inlined_kernel
@@ -77,15 +77,15 @@ def _core_event(grid, state, queue, observer, kind, argument):
     if kind == events.TENSOR_DONE:
         thread = argument // GROUPS
         tensor_core.done(state, queue, thread, argument % GROUPS)
-        dispatch.finished(grid, state, queue, observer, thread // state.config[0]["roles"])
+        dispatch.finished(grid, state, queue, thread // state.config[0]["roles"])
     elif kind == events.TENSOR_IDLE:
         tensor_core.idle(state, queue, argument)
     elif kind == events.PHASE_OVER:
         frontend.phase_over(grid, state, queue, observer, argument)
     elif kind == events.RELEASED:
-        cluster.released(grid, state, queue, observer, argument)
+        cluster.released(grid, state, queue, argument)
     else:
-        frontend.woken(grid, state, queue, observer, argument)
+        frontend.woken(grid, state, queue, argument)
 
 
 @entry

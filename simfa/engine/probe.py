@@ -30,20 +30,19 @@ class Probe(NamedTuple):
 
     header: np.ndarray
     spans: np.ndarray
-    cta: np.ndarray  # the CTA in each slot
-    stall_cycles: np.ndarray  # per CTA and role
+    stall_cycles: np.ndarray  # per CTA, or tile of a persistent one, and role
 
 
-def make_probe(sm: int, capacity: int, slots: int, ctas: int, roles: int) -> Probe:
+def make_probe(sm: int, capacity: int, ctas: int, roles: int) -> Probe:
     """A probe of SM `sm` that keeps the first `capacity` spans; -1 keeps none. Stalls are kept of all SMs."""
     header = np.zeros(1, HEADER)
     header[0] = (sm, 0, 0)
     spans = np.zeros(capacity if sm >= 0 else 1, SPAN)
-    return Probe(header, spans, np.full(slots, -1, np.int64), np.zeros((ctas, roles), np.int64))
+    return Probe(header, spans, np.zeros((ctas, roles), np.int64))
 
 
 @kernel
-def record(probe, sm, slot, track, activity, tag, operand, start, end):
+def record(probe, sm, slot, cta, track, activity, tag, operand, start, end):
     """Keep one span if it happened on the observed SM and took any time."""
     header = probe.header[0]
     if header["sm"] != sm or end <= start:
@@ -59,11 +58,11 @@ def record(probe, sm, slot, track, activity, tag, operand, start, end):
     span["activity"] = activity
     span["tag"] = tag
     span["operand"] = operand
-    span["cta"] = probe.cta[slot]
+    span["cta"] = cta
     span["slot"] = slot
 
 
 @kernel
-def stalled(probe, slot, role, cycles):
-    """A warpgroup of the CTA in `slot` stood stalled for so many cycles."""
-    probe.stall_cycles[probe.cta[slot], role] += cycles
+def stalled(probe, cta, role, cycles):
+    """A warpgroup stood stalled for so many cycles at an instruction of a CTA, or of a persistent CTA's tile."""
+    probe.stall_cycles[cta, role] += cycles

@@ -34,7 +34,8 @@ def issue(state, queue, observer, thread, instruction, entries):
     unit["tensor_busy"] += instruction["cycles"]
     roles = state.config[0]["roles"]
     slot = thread // roles
-    probe.record(observer, sm, slot, roles, WGMMA, instruction["tag"], thread - slot * roles, start, end)
+    tile = state.threads[thread]["tile"]
+    probe.record(observer, sm, slot, tile, roles, WGMMA, instruction["tag"], thread - slot * roles, start, end)
     events.push(queue, end + state.config[0]["wgmma_tail"], events.TENSOR_DONE, thread * GROUPS + place)
     if shares_operands:
         events.push(queue, end, events.TENSOR_IDLE, sm)

@@ -59,6 +59,7 @@ DETAIL = np.dtype(
         ("run", np.int64),
         ("rows", np.int64),  # rows of a run
         ("thread", np.int64),
+        ("tile", np.int64),  # that the thread worked on when it issued
         ("opcode", np.int64),
         ("sid", np.int64),
         ("phase", np.int64),
@@ -136,7 +137,7 @@ def enqueue(tma, state, queue, thread, instruction, place, origins):
     idle = engine["generating"] == engine["next"]
     engine["next"] += 1
     opcode = instruction["opcode"]
-    _note(tma.details[index], state.threads[thread]["pc"], thread, instruction, place, now)
+    _note(tma.details[index], state.threads[thread], thread, instruction, place, now)
     operation["is_store"] = opcode in (TMA_STORE, TMA_BULK_STORE)
     operation["done"] = 0
     operation["outstanding"] = 0
@@ -153,9 +154,10 @@ def enqueue(tma, state, queue, thread, instruction, place, origins):
 
 
 @kernel
-def _note(detail, pc, thread, instruction, place, now):
+def _note(detail, record, thread, instruction, place, now):
     detail["issued_at"] = now
     detail["thread"] = thread
+    detail["tile"] = record["tile"]
     detail["opcode"] = instruction["opcode"]
     detail["sid"] = place[1]
     detail["phase"] = place[2]
@@ -163,7 +165,7 @@ def _note(detail, pc, thread, instruction, place, now):
     detail["group"] = place[0]
     detail["tag"] = instruction["tag"]
     detail["mask"] = instruction["multicast"]
-    detail["place"] = pc
+    detail["place"] = record["pc"]
 
 
 @kernel
@@ -262,7 +264,8 @@ def _complete(grid, tma, state, queue, observer, sm, index):
     roles = state.config[0]["roles"]
     slot = thread // roles
     now = queue.header[0]["now"]
-    probe.record(observer, sm, slot, roles + 1, detail["opcode"], detail["tag"], sid, detail["issued_at"], now)
+    tile, track, tag = detail["tile"], roles + 1, detail["tag"]
+    probe.record(observer, sm, slot, tile, track, detail["opcode"], tag, sid, detail["issued_at"], now)
     engine = tma.engines[sm]
     while engine["oldest"] < engine["next"] and tma.operations[sm * QUEUE + engine["oldest"] % QUEUE]["done"]:
         engine["oldest"] += 1
@@ -275,4 +278,4 @@ def _complete(grid, tma, state, queue, observer, sm, index):
     else:
         cluster.filled_one(grid, state, queue, slot, sid, detail["phase"], detail["expected"])
     threads.wake_sm(state, queue, sm, threads.TMA_QUEUE_FULL)
-    dispatch.finished(grid, state, queue, observer, slot)
+    dispatch.finished(grid, state, queue, slot)

@@ -231,7 +231,7 @@ def build(
         tma.make_tma(gpu.sms, engine, *tensor_map.encode(tuple(tensors)), code.starts, code.fills),
         memory(gpu),
         events.make_queue(capacity),
-        probe.make_probe(0, 10_000, slots, ctas, count),
+        probe.make_probe(0, 10_000, ctas, count),
         with_costs(code.instructions, costs),
         gpu.issue_buffer_entries,
     )

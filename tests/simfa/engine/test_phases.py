@@ -162,6 +162,32 @@ def test_a_deadlock_in_loops_names_the_stage_of_the_ring_and_counts_no_turns() -
     assert "thread 1 issues RELEASE_STAGE of it in a program with loops and has ended" in str(error.value)
 
 
+def test_stalls_belong_to_the_tile_of_the_thread_that_stalls() -> None:
+    # Thread 0 sleeps 10, arrives, and takes the next tile at once; thread 1 waits for it, then sleeps 4.
+    # Tile 0: bubble issues at 0, wait at 1; arrival at 10; thread 0's next bubble at 11, the wait passes at 12.
+    # Tile 1: thread 1 sleeps from 13 and waits from 17; arrival at 21, bubble at 22, the wait passes at 23.
+    # Tile 2: thread 1 sleeps from 24 and waits from 28; arrival at 32, the wait passes at 33.
+    first = program("BUBBLES cycles=10", "BAR_ARRIVE bid=1")
+    second = program("BAR_WAIT bid=1 count=1", "BUBBLES cycles=4")
+    done = run(tiny(schedule="static"), [first, second], ctas=3)
+    assert done.of("BAR_WAIT") == [(1, 12), (17, 23), (28, 33)]
+    assert done.machine.observer.stall_cycles.tolist() == [[0, 11], [0, 6], [0, 5]]
+    spans = done.machine.observer.spans[: done.machine.observer.header[0]["count"]]
+    owners = {(int(span["track"]), int(span["start"])): int(span["cta"]) for span in spans}
+    assert [owners[1, start] for start in (1, 13, 17, 24, 28)] == [0, 0, 1, 1, 2]
+    assert [owners[0, start] for start in (0, 11, 22)] == [0, 1, 2]
+
+
+def test_a_load_belongs_to_the_tile_that_issued_it() -> None:
+    # Its thread is in tile 2 before the data of tile 0 are there.
+    load = program("TMA_TENSOR map=0 at=0,0,0 sid=1", "BUBBLES cycles=1")
+    boxes: Any = [Box(LINE, LINE, 2)]
+    done = run(tiny(schedule="static"), [load], boxes, ctas=3)
+    spans = done.machine.observer.spans[: done.machine.observer.header[0]["count"]]
+    owners = [int(span["cta"]) for span in spans if span["track"] == 2]
+    assert owners == [0, 1, 2]
+
+
 def test_a_deadlock_of_persistent_ctas_names_the_tile() -> None:
     # Tile 0 ends, tile 1 waits for a barrier that nobody arrives at a second time.
     wait = program("BAR_WAIT bid=0 count=1", "WGMMA_COMMIT")
