@@ -25,7 +25,7 @@ def issue(grid, state, engines, queue, observer, code, entries, sm):
     unit = state.sms[sm]
     width = state.config[0]["issue_width"]
     # Of several instructions one may wake a thread and a later one end in the next cycle: that cycle's issue comes
-    # after both, so it is scheduled when all have issued.
+    # after both, so it is scheduled when all have issued. So it is for one that does both (`_issue_one`).
     unit["issue_at"] = now if width > 1 else -1
     held = 0  # threads that have had this cycle's turn
     for _ in range(width):
@@ -35,7 +35,7 @@ def issue(grid, state, engines, queue, observer, code, entries, sm):
         thread = _select(state, sm, unit["ready"] & ~held)
         held |= 1 << (thread - sm * state.config[0]["roles"] * state.config[0]["slots_per_sm"])
         _issue_one(grid, state, engines, queue, observer, code, entries, sm, thread)
-    if width > 1:
+    if unit["issue_at"] == now:
         unit["issue_at"] = -1
     if unit["ready"] != 0 and unit["issue_at"] < 0:
         unit["issue_at"] = now + 1
@@ -53,6 +53,8 @@ def _issue_one(grid, state, engines, queue, observer, code, entries, sm, thread)
     unit["ready"] &= ~bit
     record = state.threads[thread]
     instruction = code[record["pc"]]
+    if instruction["cost"] == 1:
+        unit["issue_at"] = now
     outcome = _execute(grid, state, engines, queue, observer, thread, instruction, entries)
     if outcome == STALLED:
         return

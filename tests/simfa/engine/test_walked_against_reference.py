@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,7 +21,9 @@ from tests.simfa.reference.unroll import unroll
 cycles = st.sampled_from([0, 1, 2, 3, 8, 21, 40, 88])
 costs = st.lists(
     st.tuples(
-        st.sampled_from(["WGMMA", "TMA_TENSOR", "MB_WAIT", "ACQUIRE_STAGE", "BAR_WAIT"]),
+        st.sampled_from(
+            ["WGMMA", "TMA_TENSOR", "MB_WAIT", "ACQUIRE_STAGE", "BAR_WAIT", "BAR_ARRIVE", "RELEASE_STAGE"]
+        ),
         st.sampled_from([1, 2, 7, 33]),
     ),
     unique_by=lambda cost: cost[0],
@@ -240,3 +243,15 @@ def test_small_cases_compiled_and_in_pure_python() -> None:
                           capture_output=True, text=True)  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == ["finished"] * 4
+
+
+@pytest.mark.parametrize("width", [1, 2])
+def test_a_cost_of_one_leaves_the_turn_to_the_older_thread(width: int) -> None:
+    # The arrival at 5 wakes thread 1 and ends at 6: both can issue at 6, and thread 0 is the older one. With two
+    # instructions a cycle the wait, tried at 0, passes beside the arrival at 5.
+    gpu = tiny(costs=(("BAR_ARRIVE", 1),), issue_width=width)
+    codes = [program("BUBBLES cycles=5", "BAR_ARRIVE bid=1", "BUBBLES cycles=7"), program("BAR_WAIT bid=1 count=1")]
+    done = run(gpu, codes)
+    assert done.of("BUBBLES", 0) == [(0, 5), (6, 13)]
+    assert done.of("BAR_WAIT", 1) == [(1, 7) if width == 1 else (0, 5)]
+    assert compare(gpu, codes, 1, 1) == "finished"
