@@ -12,7 +12,7 @@ OURS = ("presets", "analytical", "simfa", "dashboard")
 STREAMLIT_PART = ("dashboard/app.py", "dashboard/state.py", "dashboard/views/", "dashboard/widgets/")
 STREAMLIT = ("streamlit", *(part.removesuffix(".py").replace("/", ".") for part in STREAMLIT_PART))
 KERNELS = ("simfa/engine/", "simfa/memory/")
-OUTSIDE = {"numpy", "numba", *sys.stdlib_module_names}
+OUTSIDE = {"numpy", "numba", "llvmlite", *sys.stdlib_module_names}
 FORBIDDEN = {
     "presets/": OURS[1:],
     "analytical/": ("simfa", "dashboard"),

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from simfa.engine import prefetch
 from simfa.engine.jit import inlined_kernel, kernel
 
 WHEEL = 4096  # cycles; a power of two
@@ -111,6 +112,8 @@ def pop_due(queue):
         queue.buckets[bucket]["head"] = following
         if following < 0:
             queue.buckets[bucket]["tail"] = -1
+        else:
+            prefetch.fetch(queue.events, queue.events[following]["next"])  # the one after it
         if queue.events[node]["time"] > now:
             _append(queue, node, queue.events[node]["time"], now)
             continue

@@ -38,6 +38,7 @@ def advance(machine, budget):
     handled = 0
     while handled < budget:
         payload = events.pop_due(queue)
+        access.expect(memory, queue)
         if payload < 0:
             if header["exhausted"]:
                 return EXHAUSTED

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simfa.engine import boxes, cluster, descriptors, dispatch, events, groups, probe, threads
+from simfa.engine import boxes, cluster, descriptors, dispatch, events, groups, probe, storage, threads
 from simfa.engine.groups import STORE_KIND
 from simfa.engine.jit import inlined_kernel, kernel
 from simfa.engine.opcodes import TMA_BULK, TMA_BULK_STORE, TMA_STORE, TMA_WAIT
@@ -112,7 +112,7 @@ def make_tma(
     """Idle TMA engines for a CONFIG record, TENSOR_MAP and DIMENSION records, and each instruction's box."""
     engines = np.zeros(sms, ENGINE)
     engines["cycle"] = engines["generate_at"] = engines["full_since"] = -1
-    operations, details = np.zeros(sms * QUEUE, OPERATION), np.zeros(sms * QUEUE, DETAIL)
+    operations, details = storage.zeros(sms * QUEUE, OPERATION), np.zeros(sms * QUEUE, DETAIL)
     outer = np.zeros((sms * QUEUE, boxes.OUTER), boxes.OUTER_DIMENSION)
     recent = np.full((sms, max(int(config[0]["descriptors"]), 1)), -1, np.int64)
     return Tma(config, engines, operations, details, outer, maps, dimensions, starts, fills, recent)

@@ -48,6 +48,10 @@ def handle(memory, queue, kind, argument, now):
     )
 
 
+def expect(memory, queue):
+    """Bring what the next event of this cycle will touch near to the processor."""
+
+
 def cache_of(memory):
     """Tags, slices and DRAM channels."""
     return memory.cache
@@ -99,6 +103,11 @@ def _handle(memory, queue, kind, argument, now):
         ),
         lambda memory, queue, kind, argument, now: -1,
     )
+
+
+@overload(expect, jit_options=_INLINED)
+def _expect(memory, queue):
+    return _body(memory, lambda memory, queue: handler.expect(memory.hierarchy, queue), lambda memory, queue: None)
 
 
 @overload(cache_of, jit_options=_INLINED)

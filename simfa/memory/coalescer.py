@@ -8,34 +8,43 @@ A set's lines stand side by side, and so do their responses, so that all ways ar
 
 import numpy as np
 
+from simfa.engine import lanes, prefetch, storage
 from simfa.engine.jit import inlined_kernel
 
 SETS = 64
-WAYS = 8
+WAYS = lanes.LANES
+ALL = (1 << WAYS) - 1
 LINE, READY = 0, 1
 NO_ENTRY = -1
 
 
 def make_table(units: int) -> np.ndarray:
     """Empty tables of all coalescing units, shape (units * SETS, 2, WAYS): lines, and cycles of their responses."""
-    table = np.zeros((units * SETS, 2, WAYS), np.int64)
+    table = storage.zeros((units * SETS, 2, WAYS), np.int64)
     table[:, READY] = -1
     return table
 
 
 @inlined_kernel
+def _row(unit, line):
+    return unit * SETS + ((line ^ (line >> 7)) & (SETS - 1))
+
+
+@inlined_kernel
 def find(table, unit, line, now):
     """The entry in which `line` is in flight (>= 0), else -2 - (a free entry), or NO_ENTRY if none is free."""
-    row = unit * SETS + ((line ^ (line >> 7)) & (SETS - 1))
-    found = free = 0  # one more than the way; without branches, as none of them could be foreseen
-    for way in range(WAYS):
-        live = table[row, READY, way] > now
-        same = table[row, LINE, way] == line
-        found |= (live & same) * (way + 1)
-        free = max(free, (not live) * (way + 1))
-    if found > 0:
-        return row * WAYS + found - 1
-    return -1 - (row * WAYS + free) if free > 0 else NO_ENTRY
+    row = _row(unit, line)
+    live = lanes.above(table[row, READY], 0, now)
+    found = live & lanes.equal(table[row, LINE], 0, line)
+    if found:
+        return row * WAYS + lanes.lowest(found)
+    return -2 - (row * WAYS + lanes.highest(ALL & ~live)) if live != ALL else NO_ENTRY
+
+
+@inlined_kernel
+def expect(table, unit, line):
+    """A read of `line` is likely to come soon: the one after a line mostly is the next of its box."""
+    prefetch.fetch(table, _row(unit, line))
 
 
 @inlined_kernel

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from simfa.engine import storage
 from simfa.engine.jit import inlined_kernel, kernel
 from simfa.memory import dram, hashing, remote_copy, sets
 from simfa.memory.dram import TICKS
@@ -75,8 +76,8 @@ def make_l2(config: np.ndarray) -> L2:
     shape = (slices * int(settings["sets"]), ways)
     return L2(
         config,
-        np.zeros(shape, np.uint32),
-        np.zeros(shape, np.uint16),
+        storage.zeros(shape, np.uint32),
+        storage.zeros(shape, np.uint16),
         np.zeros(slices, SLICE),
         np.zeros((slices, MSHR_RING), MSHR),
         np.zeros(int(settings["dram_channels"]), dram.CHANNEL),

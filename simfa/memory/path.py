@@ -26,6 +26,7 @@ def request(memory, sm, line, now, is_store):
     unit = -1 if is_store else memory.unit[sm]
     found = coalescer.NO_ENTRY
     if unit >= 0:
+        coalescer.expect(memory.inflight, unit, line + 1)
         found = coalescer.find(memory.inflight, unit, line, now)
         if found >= 0:
             memory.totals[0]["coalesced"] += 1

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from simfa.engine import lanes
 from simfa.engine.jit import inlined_kernel
 
 DIRTY = 1
@@ -13,7 +14,12 @@ COPY = 4  # a near copy of a line whose home is in the other partition
 def find(tags, line):
     """The way that holds `line`, or -1."""
     tag = np.uint32(line + 1)
-    for way in range(tags.shape[0]):
+    whole = tags.shape[0] & -lanes.LANES
+    for first in range(0, whole, lanes.LANES):
+        mask = lanes.equal(tags, first, tag)
+        if mask:
+            return first + lanes.lowest(mask)
+    for way in range(whole, tags.shape[0]):
         if tags[way] == tag:
             return way
     return -1

@@ -1,6 +1,6 @@
 """Every event of the bounded hierarchy, to the part that it concerns."""
 
-from simfa.engine import events
+from simfa.engine import events, prefetch
 from simfa.engine.jit import inlined_kernel
 from simfa.memory.bounded import commands, fills, mailbox, slices
 from simfa.memory.bounded.dram import channel_of
@@ -26,6 +26,16 @@ def handle(memory, channels, queue, kind, argument, now):
     else:
         fills.leave_copy(memory, queue, argument, now)
     return NONE if index < 0 else slices.serve(memory, queue, index, now)
+
+
+@inlined_kernel
+def expect(memory, queue):
+    """Fetch the request of the next event of this cycle, if that is an arrival."""
+    node = queue.buckets[queue.header[0]["now"] & (events.WHEEL - 1)]["head"]
+    if node >= 0:
+        payload = queue.events[node]["payload"]
+        if payload >> events.KIND_SHIFT == events.ARRIVE:
+            prefetch.fetch(memory.requests, payload & events.ARGUMENT_MASK)
 
 
 @inlined_kernel

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from simfa.engine import storage
 from simfa.memory.bounded.commands import CommandChannels
 from simfa.memory.bounded.mailbox import FRONT, LETTERS, MAIL, STEPS
 
@@ -174,16 +175,16 @@ def make_bounded(
     shape = (rows, int(settings["ways"]))
     cache = Cache(
         config,
-        np.zeros(shape, np.uint32),
-        np.zeros(shape, np.uint16),
+        storage.zeros(shape, np.uint32),
+        storage.zeros(shape, np.uint16),
         _idle_slices(slices),
         np.zeros(int(settings["dram_channels"]), CHANNEL),
     )
     # A request may live on as the copy that its response leaves on the way.
-    requests = np.zeros(2 * len(unit) * lines_per_sm, REQUEST)
+    requests = storage.zeros(2 * len(unit) * lines_per_sm, REQUEST)
     requests["next"] = np.arange(1, len(requests) + 1)
     requests["next"][-1:] = NONE
-    mshrs = np.zeros((slices, int(settings["mshrs"])), MSHR)
+    mshrs = storage.zeros((slices, int(settings["mshrs"])), MSHR)
     mshrs["next"] = np.arange(1, mshrs.shape[1] + 1)
     mshrs["next"][:, -1] = NONE
     channels = int(settings["dram_channels"])

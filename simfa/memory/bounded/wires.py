@@ -1,6 +1,6 @@
 """Between SM and slice: the coalescer of an SM pair, the way there, and the way back."""
 
-from simfa.engine import events
+from simfa.engine import events, prefetch
 from simfa.engine.jit import inlined_kernel
 from simfa.memory import coalescer, hashing
 from simfa.memory.bounded import port
@@ -16,6 +16,7 @@ def send(memory, queue, sm, line, now, operation, is_store, later):
     unit = -1 if is_store else memory.unit[sm]
     entry = NONE
     if unit >= 0:
+        coalescer.expect(memory.inflight, unit, line + 1)
         found = coalescer.find(memory.inflight, unit, line, now)
         if found >= 0:
             memory.totals[0]["coalesced"] += 1
@@ -86,7 +87,9 @@ def _address(memory, request, line, partition):
     first = home % per_partition + partition * per_partition if passes else home
     request["home"] = home
     request["slice"] = first
-    request["row"] = first * config["sets"] + set_index
+    request["row"] = row = first * config["sets"] + set_index
+    prefetch.fetch(memory.cache.tags, row)  # wanted when the request has arrived
+    prefetch.fetch(memory.cache.bits, row)
     request["is_passing"] = passes
     request["leaves_copy"] = passes and not request["is_store"]
     near = is_near or passes
