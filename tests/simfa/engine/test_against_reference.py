@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simfa.isa import Program
-from tests.simfa.harness import Tiny, program
+from tests.simfa.harness import Tiny, program, run
 from tests.simfa.reference.compare import compare, gpus
 
 cycles = st.sampled_from([1, 2, 3, 8, 21, 40, 88])
@@ -99,6 +99,28 @@ def test_latencies_beyond_the_event_wheel(
     """Idle cycles are passed over, or leapt over where nothing is due for the wheel's length: same cycles."""
     gpu = Tiny(near_cycles=latency, inflight_lines=max(inflight, box_lines // 4), setup_cycles=5000)
     assert compare(gpu, roles, 2, box_lines) == "finished"
+
+
+crowded = st.one_of(
+    st.builds("WGMMA cycles={} gid={}".format, st.sampled_from([1, 8, 90]), st.integers(0, 40)),
+    st.builds("{} * {}_COMMIT gid={}".format, st.integers(1, 34), st.sampled_from(["TMA", "WGMMA"]), gids),
+    st.builds("TMA_STORE map=0 row=0 gid={}".format, st.integers(0, 40)),
+    st.builds("{}_WAIT gid={} count={}".format, st.sampled_from(["TMA", "WGMMA"]), gids, st.integers(0, 31)),
+)
+
+
+@given(gpus, st.lists(st.lists(crowded, min_size=1, max_size=12), min_size=1, max_size=2), st.integers(1, 9))
+@settings(max_examples=40, derandomize=True, deadline=None)
+def test_more_groups_than_the_table_holds(gpu: Tiny, codes: list[list[str]], box_lines: int) -> None:
+    compare(gpu, [program(*code) for code in codes], 2, box_lines)
+
+
+def test_a_commit_waits_for_a_place_among_thirty_two_groups() -> None:
+    # The WGMMA's group and 31 empty ones behind it, committed by cycle 32; the next commit waits until it is done.
+    code = [program("WGMMA cycles=500", "33 * WGMMA_COMMIT")]
+    done = run(Tiny(), code)
+    assert done.of("WGMMA_COMMIT") == [(33, 500)]
+    assert compare(Tiny(), code, 1, 1) == "finished"
 
 
 def test_both_endings_are_reached() -> None:

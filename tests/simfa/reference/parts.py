@@ -8,6 +8,7 @@ from tests.simfa.reference.unroll import Step
 
 TMA_QUEUE = 32  # operations of an SM, given back in order of issue
 FILLINGS = 4  # of a stage under way
+GROUPS = 32  # of one kind and thread, open or under way
 
 
 @dataclass(eq=False)
@@ -33,6 +34,24 @@ class Thread:
     committed: dict[str, list[Any]] = field(default_factory=lambda: {"WGMMA": [], "TMA": []})
     open: dict[str, dict[int, list[Any]]] = field(default_factory=lambda: {"WGMMA": {}, "TMA": {}})
 
+    places: dict[str, list[list[Any]]] = field(default_factory=lambda: {"WGMMA": [], "TMA": []})  # as groups opened
+
+    def has_place(self, kind: str, gid: int) -> bool:
+        """Whether a group is open under this id, or one more may open: the oldest leave once sealed and done."""
+        if gid in self.open[kind]:
+            return True
+        table = self.places[kind]
+        unsealed = [id(flags) for flags in self.open[kind].values()]
+        while table and id(table[0]) not in unsealed and all(flag[0] for flag in table[0]):
+            table.pop(0)
+        return len(table) < GROUPS
+
+    def _group(self, kind: str, gid: int) -> list[Any]:
+        if gid not in self.open[kind]:
+            self.open[kind][gid] = []
+            self.places[kind].append(self.open[kind][gid])
+        return self.open[kind][gid]
+
     def groups_left(self, kind: str, gid: int) -> int:
         """Committed groups with ids up to `gid` outstanding; a group is done when all before it are."""
         groups = [flags for number, flags in self.committed[kind] if number <= gid]
@@ -45,12 +64,13 @@ class Thread:
         """A flag that says when an operation of an open group is done, and whether it opened the group."""
         opened = gid not in self.open[kind]
         flag = [False]
-        self.open[kind].setdefault(gid, []).append(flag)
+        self._group(kind, gid).append(flag)
         return flag, opened
 
     def commit(self, kind: str, gid: int) -> None:
         """Seal a group; its id may name a new one."""
-        self.committed[kind].append((gid, self.open[kind].pop(gid, [])))
+        self.committed[kind].append((gid, self._group(kind, gid)))
+        del self.open[kind][gid]
 
 
 @dataclass(eq=False)

@@ -9,6 +9,7 @@ from tests.simfa.reference.pipes import SharedPipes
 from tests.simfa.reference.unroll import Step
 
 BUFFER_FULL, QUEUE_FULL, ELSEWHERE = "TENSOR_BUFFER_FULL", "TMA_QUEUE_FULL", "a stage of another CTA"
+GROUPS_FULL = "GROUPS_FULL"
 
 
 class ReferenceSm:
@@ -53,6 +54,7 @@ class ReferenceSm:
     def complete(self) -> None:
         """Whatever ends in this cycle."""
         for thread in self.tensor.completed(self.now):
+            self._place_free(thread)
             waits = thread.state == "stalled" and thread.registered[0] == "WGMMA_WAIT"
             if waits and thread.groups_left("WGMMA", thread.gid) <= thread.registered[1]:
                 thread.state = "ready"
@@ -81,11 +83,17 @@ class ReferenceSm:
         if operation.flag is not None:
             operation.flag[0] = True
             self._signal("TMA_WAIT", 0, slot)
+            self._place_free(operation.thread)
         else:
             for sm in self.grid.reached(self, operation.step):
                 sm.load_arrived(slot, operation.step.stage, operation.filling)
         self._signal(QUEUE_FULL)
         self.operation_ended(slot)
+
+    def _place_free(self, thread: Thread) -> None:
+        """One of the thread's operations is done: a group of its own may have left its table."""
+        if thread.state == "stalled" and thread.registered[0] == GROUPS_FULL:
+            thread.state = "ready"
 
     def load_arrived(self, slot: int, stage: int, filling: int) -> None:
         """One load of a filling is there; the stage fills in order of fillings."""
@@ -183,12 +191,15 @@ class ReferenceSm:
             thread.gid = gid
             blocked = thread.groups_left(name.split("_")[0], gid) > count
             return (name, count if name == "WGMMA_WAIT" else 0) if blocked else None
-        if name == "WGMMA":
-            return (BUFFER_FULL, 0) if self.tensor.full() else None
-        if step.row["opcode"] in (*op.LOADS, *op.STORES):
-            if self.tma.full():
-                return QUEUE_FULL, 0
-            return self._too_early(thread, step) if step.row["opcode"] in op.LOADS else None
+        if name == "WGMMA" and self.tensor.full():
+            return BUFFER_FULL, 0
+        if step.row["opcode"] in (*op.LOADS, *op.STORES) and self.tma.full():
+            return QUEUE_FULL, 0
+        if name == "WGMMA" or name.endswith("_COMMIT") or step.row["opcode"] in op.STORES:
+            kind = "WGMMA" if name.startswith("WGMMA") else "TMA"
+            return None if thread.has_place(kind, gid) else (GROUPS_FULL, 0)
+        if step.row["opcode"] in op.LOADS:
+            return self._too_early(thread, step)
         needed = thread.acquired.get(stage, 0) * max(self.grid.fillings.consumers(self.rank, stage), 1)
         waits = {
             "MB_WAIT": (cta.filled.get(stage, 0) <= thread.passed.get(stage, 0), stage),
