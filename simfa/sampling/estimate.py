@@ -114,7 +114,7 @@ def _unit(samples: Sequence[Sample], groups: Groups, one: Value) -> Value:
 
 
 def kv_read_bytes(
-    samples: Sequence[Sample], fewer: Sequence[Sample], groups: Groups, least: float, pass_bytes: float
+    samples: Sequence[Sample], fewer: Sample | None, groups: Groups, least: float, pass_bytes: float
 ) -> Value:
     """DRAM reads of K and V by the whole launch: at `least` all of it, and for a head in one pass `pass_bytes`."""
     kept = line(samples, _kv_read, groups.mean_steps)
@@ -128,26 +128,24 @@ def _kv_read(sample: Sample) -> float:
     return sample.kv_read_bytes
 
 
-def _kv_of_a_cta(samples: Sequence[Sample], fewer: Sequence[Sample], groups: Groups, pass_bytes: float) -> Value:
-    """What each CTA of a further wave reads of K and V: samples with more waves against those with fewer.
+def _kv_of_a_cta(samples: Sequence[Sample], fewer: Sample | None, groups: Groups, pass_bytes: float) -> Value:
+    """What each CTA of a further wave reads of K and V: a sample with more waves against one with fewer.
 
     Nothing, or one pass over K/V by the wave together, are regimes and stay; what lies between may not.
     """
-    if not fewer:
+    if fewer is None:
         return Value(0.0, 0.0)
-    most = samples[-len(fewer) :]
-    added = line(most, _kv_read, groups.mean_steps).value - line(fewer, _kv_read, groups.mean_steps).value
-    longest = (most[-1].kv_read_bytes - fewer[-1].kv_read_bytes) * groups.mean_steps / most[-1].steps
-    found, own = (max(more, 0.0) / groups.fewer_ctas for more in (added, longest))
+    added = samples[-2:][0].kv_read_bytes - fewer.kv_read_bytes
+    found = max(added, 0.0) * groups.mean_steps / fewer.steps / groups.fewer_ctas
     unlike = min(abs(1 - found / (pass_bytes / groups.slots)), 1.0)
-    return Value(found, (found * unlike + abs(found - own)) / 2)
+    return Value(found, found * unlike / 2)
 
 
-def dirty_bytes(samples: Sequence[Sample], fewer: Sequence[Sample], groups: Groups, most: float) -> Value:
+def dirty_bytes(samples: Sequence[Sample], fewer: Sample | None, groups: Groups, most: float) -> Value:
     """What the L2 holds of O at the end, at `most` so much; waves left out add what the last added once more."""
     found = line(samples, _dirty, groups.mean_steps)
-    if fewer:
-        gained = max(samples[-1].dirty_bytes - fewer[-1].dirty_bytes, 0.0) * groups.mean_steps / samples[-1].steps
+    if fewer is not None:
+        gained = max(samples[-2:][0].dirty_bytes - fewer.dirty_bytes, 0.0) * groups.mean_steps / fewer.steps
         growing_on = min(found.value + gained * groups.left_out / groups.fewer_ctas, most)
         found += Value(gained, max(2 * gained, (growing_on - found.value) * DIRTY_GROWS))
     return Value(min(max(found.value, 0.0), most), found.error)

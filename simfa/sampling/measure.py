@@ -8,9 +8,9 @@ from presets.experiment import Experiment
 from simfa import stats
 from simfa.engine.machine import Machine
 from simfa.memory import l2
+from simfa.sampling import shorten
 from simfa.sampling.shorten import Short
 from simfa.tiles import Plan
-from simfa.trace import fa3
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ def sample(run: Short, machine: Machine) -> Sample:
     engines = machine.engines.engines
     cycles = int(machine.queue.header[0]["now"])
     reads = int(cache.channels["reads"].sum()) * line_bytes
-    query = query_rows(run.experiment, run.plan, run.maps[fa3.MAP_Q].box[2]) * row_bytes(run.experiment)
+    query = shorten.query_rows(run.maps, run.plan) * row_bytes(run.experiment)
     return Sample(
         float(run.plan.steps.mean()),
         cycles,
@@ -57,12 +57,6 @@ def busy(slot: np.ndarray, end_cycle: np.ndarray) -> np.ndarray:
     found = np.empty(len(slot), np.int64)
     found[order] = ends - np.where(same, np.roll(ends, 1), 0)
     return found
-
-
-def query_rows(experiment: Experiment, plan: Plan, box_rows: int) -> int:
-    """Rows of Q (or O) inside the tensor, over all CTAs, with boxes of so many rows."""
-    left = experiment.workload.seq_q - plan.order[2] * experiment.kernel.tile.query_rows
-    return int(np.minimum(left, box_rows).sum())
 
 
 def row_bytes(experiment: Experiment) -> int:
