@@ -7,7 +7,7 @@ from math import ceil
 import numpy as np
 
 from presets.experiment import Experiment
-from simfa import coverage, tiles
+from simfa import tiles
 from simfa.sampling import kept, shorten
 from simfa.sampling.filling import kv_fill
 from simfa.sampling.shorten import Capacity
@@ -35,7 +35,7 @@ LEAST_TILES = 4  # K and V tiles of every live head that a shortened L2 must hol
 class Design:
     """Numbers of the CTAs kept with the most and with fewer waves, and K/V steps of the runs, rising.
 
-    `capacities` are those of an L2 slice for each of `steps`; `l2_is_larger` where they are more than these ask for.
+    `capacities` are the L2 slices for each of `steps`; `l2_is_larger` where they are more than these ask for.
     """
 
     kept: np.ndarray

@@ -21,6 +21,7 @@ WHOLE: dict[str, Any] = {  # what a launch that was simulated whole says of its 
     **dict.fromkeys(("latency_error_pct", "dram_error_pct", "dram_read_error_pct", "dram_write_error_pct"), 0.0),
     "sampled_fraction": 1.0,
 }
+CHUNK_EVENTS = 100_000  # between two readings of a run: some hundred of them
 Progress = Callable[[float], None] | None
 Stop = Callable[[], bool] | None
 
@@ -77,17 +78,23 @@ def _samples(
             raise simulate.Cancelled
         short = shorten.short(experiment, plan.only(kept), steps, capacity)
         machine = short.machine(seed)
-        told = _part(progress, done / sum(costs), cost / sum(costs))
-        wall_s += simulate.run_machine(machine, told, should_stop)
-        results.append(measure.sample(short, machine))
+        readings = measure.Readings(machine)
+        told = _part(progress, done / sum(costs), cost / sum(costs), readings)
+        wall_s += simulate.run_machine(machine, told, should_stop, chunk_events=CHUNK_EVENTS)
+        results.append(measure.sample(short, machine, readings.table()))
         done += cost
     half = results[-1] if found.l2_is_larger else None
     fewer = results[first_fewer] if last_fewer > first_fewer else None
     return Samples(results[:first_fewer], fewer, half, wall_s)
 
 
-def _part(progress: Progress, start: float, share: float) -> Progress:
-    return None if progress is None else lambda done: progress(start + done * share)
+def _part(progress: Progress, start: float, share: float, readings: measure.Readings) -> Callable[[float], None]:
+    def told(done: float) -> None:
+        readings.take(done)
+        if progress is not None:
+            progress(start + done * share)
+
+    return told
 
 
 def _result(experiment: Experiment, plan: Plan, found: Design, own: Groups, samples: Samples) -> Result:
@@ -123,7 +130,8 @@ def _values(experiment: Experiment, plan: Plan, own: Groups, samples: Samples) -
     output = _output_bytes(experiment, plan)
     all_kv = _kv_bytes(experiment)
     one_head = all_kv / (experiment.workload.batch * experiment.heads_kv)
-    kv = estimate.kv_read_bytes(samples.most, samples.fewer, own, all_kv, one_head)
+    moved = shorten.moved_bytes(experiment, plan, own.slots) / experiment.gpu.l2.bytes
+    kv = estimate.kv_read_bytes(samples.most, samples.fewer, own, estimate.Reads(all_kv, one_head, moved))
     dirty = estimate.dirty_bytes(samples.most, samples.fewer, own, min(output, experiment.gpu.l2.bytes))
     if samples.half_l2 is not None:
         cycles, kv = (_allowing_for(value, samples, of) for value, of in ((cycles, _cycles), (kv, _kv_read)))

@@ -67,16 +67,29 @@ def capacities_of(experiment: Experiment, lines: float) -> list[Capacity]:
 
 
 def moved_share(experiment: Experiment, plan: Plan, wave: int, steps: int) -> float:
-    """What passes through the L2 between two reads of a line of K or V, over the same in the whole launch.
-
-    That is K and V of the heads read at once, of which each further wave reads all, and Q and O of a wave.
-    """
+    """`moved_bytes` of a short run over the whole launch's: rows of Q and O are whole numbers, K and V exact."""
     share = kv_share(experiment, steps)
     consumer_rows = launch.tensor_maps(experiment)[fa3.MAP_O].box[2]
-    row = experiment.llm.head_dim * experiment.precision_bytes
-    own = 2 * experiment.kernel.tile.query_rows * wave * row
-    keys = 2 * experiment.workload.seq_kv * row * live_heads(experiment, plan, wave)
+    keys, own = _kv_bytes(experiment, plan, wave), _own_bytes(experiment, wave)
     return (keys * share + own * _rows(consumer_rows, share) / consumer_rows) / (keys + own)
+
+
+def moved_bytes(experiment: Experiment, plan: Plan, wave: int) -> int:
+    """What passes through the L2 between two reads of a line of K or V by one wave and the next.
+
+    That is K and V of the heads that a wave reads, and its Q and O.
+    """
+    return _kv_bytes(experiment, plan, wave) + _own_bytes(experiment, wave)
+
+
+def _kv_bytes(experiment: Experiment, plan: Plan, wave: int) -> int:
+    row = experiment.llm.head_dim * experiment.precision_bytes
+    return 2 * experiment.workload.seq_kv * row * live_heads(experiment, plan, wave)
+
+
+def _own_bytes(experiment: Experiment, wave: int) -> int:
+    row = experiment.llm.head_dim * experiment.precision_bytes
+    return 2 * experiment.kernel.tile.query_rows * wave * row
 
 
 @dataclass(frozen=True)
