@@ -20,6 +20,8 @@ ROUNDING = 1e-3  # relative error below which none is claimed: L2 sets and boxes
 END_DIFFERS = 0.35  # of a CTA's time: by so much slots may idle otherwise at the end where CTAs were left out
 DIRTY_GROWS = 0.25  # of what O in the L2 would still gain if each wave left out added as much
 DIRTY_DIFFERS = 0.07  # of what the L2 holds of O
+WAVES_TAKE = 0.005  # of its time: how much a wave left out may differ from the last one kept
+TIME_FOLLOWS = 0.25  # of time, for re-reads that are off by all that each wave could read again
 UNITS_TAKE = 0.025  # of its time: how much later units may differ from the few simulated
 UNITS_DIFFER = 0.01  # of the K/V a unit reads: each meets the waves at another place
 READ_AGAIN = 0.05  # of a pass over K/V: below it, re-reads of a sample are as much its cold start as the launch's
@@ -101,6 +103,7 @@ def cycles(samples: Sequence[Sample], groups: Groups) -> Value:
 def _settled(samples: Sequence[Sample], groups: Groups) -> Value:
     """Cycles of a CTA that was left out, from those like it."""
     found = _taking(samples, _mean_of(groups.settled), groups.mean_steps_left_out / groups.settled_share)
+    found += Value(0.0, WAVES_TAKE * found.value)
     if not groups.before.any():
         return found
     earlier = _taking(samples, _mean_of(groups.before), groups.mean_steps_left_out / groups.settled_share)

@@ -132,6 +132,8 @@ def _values(experiment: Experiment, plan: Plan, own: Groups, samples: Samples) -
     one_head = all_kv / (experiment.workload.batch * experiment.heads_kv)
     moved = shorten.moved_bytes(experiment, plan, own.slots) / experiment.gpu.l2.bytes
     kv = estimate.kv_read_bytes(samples.most, samples.fewer, own, estimate.Reads(all_kv, one_head, moved))
+    every_wave = max(one_head * own.ctas / own.slots, all_kv)
+    cycles += Value(0.0, estimate.TIME_FOLLOWS * kv.error / every_wave * cycles.value)
     dirty = estimate.dirty_bytes(samples.most, samples.fewer, own, min(output, experiment.gpu.l2.bytes))
     if samples.half_l2 is not None:
         cycles, kv = (_allowing_for(value, samples, of) for value, of in ((cycles, _cycles), (kv, _kv_read)))
