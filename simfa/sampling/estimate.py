@@ -141,7 +141,7 @@ def kv_read_bytes(samples: Sequence[Sample], fewer: Sample | None, groups: Group
     if groups.units_left_out:
         each = _kv_of_a_unit(samples, groups, kept, launch.least_bytes)
         whole += (each + of_a_cta.times(groups.left_out_of_unit)).times(groups.units_left_out)
-    if launch.moved_share > NEARLY_FULL:
+    if launch.moved_share > NEARLY_FULL and _is_short(samples, groups):
         whole += Value(0.0, SETS_DIFFER * whole.value)
     return Value(max(whole.value, launch.least_bytes), whole.error)
 
@@ -203,9 +203,13 @@ def dirty_bytes(samples: Sequence[Sample], fewer: Sample | None, groups: Groups,
         growing_on = min(found.value + gained * groups.left_out / groups.fewer_ctas, most)
         more = max(gained, (growing_on - found.value) * DIRTY_GROWS)
         found += Value(more, more)
-    if len(samples) > 1 or groups.left_out or groups.units_left_out:
+    if _is_short(samples, groups):
         found += Value(0.0, DIRTY_DIFFERS * found.value)
     return Value(min(max(found.value, 0.0), most), found.error)
+
+
+def _is_short(samples: Sequence[Sample], groups: Groups) -> bool:
+    return len(samples) > 1 or bool(groups.left_out or groups.units_left_out)
 
 
 def _dirty(sample: Sample) -> float:
