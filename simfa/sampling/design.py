@@ -82,6 +82,22 @@ def _waves(experiment: Experiment, found: kept.Units, count: int) -> tuple[int, 
     return most, most - 1
 
 
+def _kept(experiment: Experiment, plan: Plan, found: kept.Units, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """CTAs kept of so many units, and those of the run with a wave less; the same where units are whole.
+
+    Query tiles are thinned out evenly, so that it can take more than one wave to make a difference.
+    """
+    waves, _ = _waves(experiment, found, count)
+    most = kept.choose(experiment, plan, found, waves, count)
+    if len(most) == found.sizes[np.unique(found.number[most])].sum():
+        return most, most
+    for fewer in range(waves - 1, 0, -1):
+        chosen = kept.choose(experiment, plan, found, fewer, count)
+        if len(chosen) < len(most):
+            return most, chosen
+    return most, most
+
+
 def _steps(experiment: Experiment, plan: Plan, longest: int) -> tuple[tuple[int, ...], tuple[Capacity, ...], bool]:
     """K/V steps of the runs, a quarter (at least `_least_steps`), a half and all of `longest`; or all there are.
 
@@ -168,9 +184,7 @@ def _with(
     """The design of so many units and steps; None where the runs together would be as long as the whole launch."""
     steps, capacities, larger = sized
     whole = shorten.steps_of(experiment)
-    most, fewer = (kept.choose(experiment, plan, found, waves, count) for waves in _waves(experiment, found, count))
-    if len(most) == found.sizes[np.unique(found.number[most])].sum():
-        fewer = most  # nothing is left out of a unit that a further wave could stand for
+    most, fewer = _kept(experiment, plan, found, count)
     again = len(fewer) if len(fewer) < len(most) else 0
     if len(most) * sum(steps) + again * steps[-2:][0] >= WORTH * whole * len(plan.steps):
         return None
