@@ -74,7 +74,7 @@ def design(experiment: Experiment, plan: Plan, lines: int = LINES) -> Design | N
 
 
 def _waves(experiment: Experiment, found: kept.Units, count: int) -> tuple[int, int]:
-    """Waves kept of each of so many units, and in the run that has one less."""
+    """Waves kept of each of so many units, and in the run that has one less; the same if units stay whole."""
     size = ceil(found.sizes[0] / kept.wave_ctas(experiment))
     if size <= WHOLE_WAVES:
         return size + 1, size + 1
@@ -87,11 +87,11 @@ def _kept(experiment: Experiment, plan: Plan, found: kept.Units, count: int) -> 
 
     Query tiles are thinned out evenly, so that it can take more than one wave to make a difference.
     """
-    waves, _ = _waves(experiment, found, count)
+    waves, less = _waves(experiment, found, count)
     most = kept.choose(experiment, plan, found, waves, count)
-    if len(most) == found.sizes[np.unique(found.number[most])].sum():
+    if less == waves or len(most) == found.sizes[np.unique(found.number[most])].sum():
         return most, most
-    for fewer in range(waves - 1, 0, -1):
+    for fewer in range(less, 0, -1):
         chosen = kept.choose(experiment, plan, found, fewer, count)
         if len(chosen) < len(most):
             return most, chosen
