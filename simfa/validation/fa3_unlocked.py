@@ -4,14 +4,14 @@ Under its power limit a GPU lowers its clock as its tensor cores are kept busier
 start + slope x tensor utilisation; a source whose benchmark times a Python call, and in which a kernel of half the
 work takes no less time, has a third, the shortest time that its benchmark can show.
 
-What is left of the figure's errors goes by head dimension, and no such law can remove it: at 16,384 tokens without a
-mask and at like tensor utilisation (0.90 and 0.88) the simulated cycles ask for about 1,330 MHz at head dimension
+What is left of the figure's errors goes by head dimension, and no such law can remove it: at 16,384 tokens without
+a mask and at like tensor utilisation (0.90 and 0.88) the simulated cycles ask for about 1,330 MHz at head dimension
 128 and 1,585 MHz at 256. The exponentials' utilisation as a third number does not help points left out (4.5 % with
 it and without, by least squares of the clock), so power drawn by softmax does not explain it. The paper says that
-the clock was fixed at 1,830 MHz and CUDA 12.3 used (appendix C.1); the GPU cannot have held that clock if the cycles
-are right. At head dimension 128 other compilers gave other times (flash-attention issue 1322: 550 TFLOPS with CUDA
-12.6 for 630), so code of that day may differ from what its source makes one expect. A constant for each head
-dimension would be a table of corrections and is not used.
+the clock was fixed at 1,830 MHz and CUDA 12.3 used (appendix C.1); the GPU cannot have held that clock if the
+cycles are right. At head dimension 128 other compilers gave other times (flash-attention issue 1322: 550 TFLOPS
+with CUDA 12.6 for 630), so code of that day may differ from what its source makes one expect. A constant for each
+head dimension would be a table of corrections and is not used.
 """
 
 from collections.abc import Sequence
