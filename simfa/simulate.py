@@ -131,15 +131,15 @@ def run_machine(
     progress: Callable[[float], None] | None,
     should_stop: Callable[[], bool] | None,
     meters: gauges.Gauges | None = None,
-    chunk_events: int = CHUNK_EVENTS,
+    chunk_events: int | None = None,
 ) -> float:
-    """Run a machine from cycle 0 to its end; seconds that it took. It reports after each `chunk_events`."""
+    """Run a machine from cycle 0 to its end, reporting each `chunk_events`; seconds that it took."""
     loop.begin(machine)
     loop.advance(machine, 0)  # compiles, or loads the compiled loop, before the clock starts
     if meters is not None:
         loop.advance_observed(machine, meters, 0)
     started = time.perf_counter()
-    _finish(machine, progress, should_stop, meters, chunk_events)
+    _finish(machine, progress, should_stop, meters, chunk_events or CHUNK_EVENTS)
     return time.perf_counter() - started
 
 

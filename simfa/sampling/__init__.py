@@ -9,9 +9,9 @@ its place. A unit is wave after wave of CTAs, and a CTA step after step along K/
   CTAs that fall behind and catch up come out of the simulation; nothing is assumed about them. Between the regimes
   the sets that overflow first decide, so the short L2 is one whose sets K and V fill alike (`filling`). Two runs
   give a straight line along the steps, and its end at all steps is the answer; a third run gives the error.
-- Waves: whole ones, so that a unit begins and ends at the same place of a wave; a unit of few waves stays whole. What
-  a wave left out adds is what the last wave kept takes, and reads of DRAM what a run with one wave less lacks. The
-  wave before it gives the error. Under a causal mask query tiles are thinned out evenly instead.
+- Waves: whole ones, so that a unit begins and ends at the same place of a wave; a unit of few waves stays whole.
+  What a wave left out adds is what the last wave kept takes, and reads of DRAM what a run with one wave less lacks.
+  The wave before it gives the error. Under a causal mask query tiles are thinned out evenly instead.
 - Units: the first begins on an idle machine and does not count as one like the others, whose spread is the error.
   What one left out reads is what a run reads while as many CTAs end as a unit has, from any point after the first.
 
