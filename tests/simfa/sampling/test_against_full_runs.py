@@ -9,6 +9,7 @@ the stored figures cannot outlive the simulator that gave them.
 import csv
 from functools import cache
 from pathlib import Path
+from statistics import median
 from typing import NamedTuple
 
 import pytest
@@ -93,7 +94,7 @@ def test_claims_hold_in_four_of_five_unseen_launches_and_say_something() -> None
     found = [errors for errors in map(errors_pct, JUDGED) if errors.claimed_latency > 0]
     assert sum(abs(one.latency) <= one.claimed_latency for one in found) >= 0.8 * len(found)
     assert sum(abs(one.traffic) <= one.claimed_traffic for one in found) >= 0.8 * len(found)
-    assert max(one.claimed_latency for one in found) < 6 and max(one.claimed_traffic for one in found) < 10
+    assert median(one.claimed_latency for one in found) < 2.5 and median(one.claimed_traffic for one in found) < 2.5
 
 
 @pytest.mark.slow
