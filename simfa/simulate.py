@@ -131,14 +131,15 @@ def run_machine(
     progress: Callable[[float], None] | None,
     should_stop: Callable[[], bool] | None,
     meters: gauges.Gauges | None = None,
+    chunk_events: int | None = None,
 ) -> float:
-    """Run a machine from cycle 0 to its end; seconds that it took."""
+    """Run a machine from cycle 0 to its end, reporting each `chunk_events`; seconds that it took."""
     loop.begin(machine)
     loop.advance(machine, 0)  # compiles, or loads the compiled loop, before the clock starts
     if meters is not None:
         loop.advance_observed(machine, meters, 0)
     started = time.perf_counter()
-    _finish(machine, progress, should_stop, meters)
+    _finish(machine, progress, should_stop, meters, chunk_events or CHUNK_EVENTS)
     return time.perf_counter() - started
 
 
@@ -153,15 +154,16 @@ def _finish(
     machine: Machine,
     progress: Callable[[float], None] | None,
     should_stop: Callable[[], bool] | None,
-    meters: gauges.Gauges | None = None,
+    meters: gauges.Gauges | None,
+    chunk_events: int,
 ) -> None:
     total = len(machine.grid.ctas)
     status = loop.RUNNING
     while status == loop.RUNNING:
         if meters is None:
-            status = loop.advance(machine, CHUNK_EVENTS)
+            status = loop.advance(machine, chunk_events)
         else:
-            status = loop.advance_observed(machine, meters, CHUNK_EVENTS)
+            status = loop.advance_observed(machine, meters, chunk_events)
         if progress is not None:
             progress(int(machine.grid.config[0]["retired"]) / total)
         if status == loop.RUNNING and should_stop is not None and should_stop():

@@ -8,9 +8,8 @@ from presets.experiment import Experiment
 from simfa import stats
 from simfa.engine.machine import Machine
 from simfa.memory import l2
+from simfa.sampling import shorten
 from simfa.sampling.shorten import Short
-from simfa.tiles import Plan
-from simfa.trace import fa3
 
 
 @dataclass(frozen=True)
@@ -18,31 +17,53 @@ class Sample:
     """One run. `steps` are the mean K/V tiles of its CTAs; traffic in bytes, times in cycles.
 
     `busy_cycles` is, by CTA, the time from the end of the one before it in its slot to its own end, so that the
-    times of a slot add up to its last CTA's end. `kv_read_bytes` are DRAM reads other than those of Q.
+    times of a slot add up to its last CTA's end. `kv_read_bytes` are DRAM reads other than those of Q;
+    `course` is how many CTAs had ended, by which cycle, and after how many of these bytes, shape (readings, 3).
     """
 
     steps: float
     cycles: float
     busy_cycles: np.ndarray
     kv_read_bytes: float
+    course: np.ndarray
     dirty_bytes: float
     tensor_cycles: float
     lines: int
     shares: dict[str, float]
 
 
-def sample(run: Short, machine: Machine) -> Sample:
-    """What a machine says after its run."""
+class Readings:
+    """How far a run had come, taken whenever the machine reports."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._seen = [(0, 0, 0)]
+
+    def take(self, _: float) -> None:
+        """Note where the machine stands."""
+        retired = int(self._machine.grid.config[0]["retired"])
+        now = int(self._machine.queue.header[0]["now"])
+        self._seen.append((retired, now, int(self._machine.memory.cache.channels["reads"].sum())))
+
+    def table(self) -> np.ndarray:
+        """CTAs ended, rising, with cycle and lines read by then, shape (readings, 3)."""
+        found = np.array(self._seen, float)
+        return found[np.flatnonzero(np.diff(found[:, 0], prepend=-1.0) > 0)]
+
+
+def sample(run: Short, machine: Machine, seen: np.ndarray) -> Sample:
+    """What a machine says after its run, and what was seen of its course (`Readings.table`)."""
     cache, line_bytes = machine.memory.cache, run.experiment.gpu.l2.line_bytes
     engines = machine.engines.engines
     cycles = int(machine.queue.header[0]["now"])
     reads = int(cache.channels["reads"].sum()) * line_bytes
-    query = query_rows(run.experiment, run.plan, run.maps[fa3.MAP_Q].box[2]) * row_bytes(run.experiment)
+    query = shorten.query_rows(run.maps, run.plan) * row_bytes(run.experiment)
     return Sample(
         float(run.plan.steps.mean()),
         cycles,
         busy(machine.grid.ctas["slot"], machine.grid.ctas["end_cycle"]),
         max(reads - query, 0),
+        seen * (1.0, 1.0, line_bytes) - np.outer(seen[:, 0], (0.0, 0.0, query / len(run.plan.steps))),
         int(((cache.bits & l2.DIRTY) != 0).sum()) * line_bytes,
         float(machine.state.sms["tensor_busy"].sum()),
         int(engines["load_lines"].sum() + engines["store_lines"].sum()),
@@ -57,12 +78,6 @@ def busy(slot: np.ndarray, end_cycle: np.ndarray) -> np.ndarray:
     found = np.empty(len(slot), np.int64)
     found[order] = ends - np.where(same, np.roll(ends, 1), 0)
     return found
-
-
-def query_rows(experiment: Experiment, plan: Plan, box_rows: int) -> int:
-    """Rows of Q (or O) inside the tensor, over all CTAs, with boxes of so many rows."""
-    left = experiment.workload.seq_q - plan.order[2] * experiment.kernel.tile.query_rows
-    return int(np.minimum(left, box_rows).sum())
 
 
 def row_bytes(experiment: Experiment) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 
 from presets.experiment import Experiment
 from presets.record import Result
-from simfa import coverage, simulate, stats, tiles
+from simfa import coverage, launch, simulate, stats, tiles
 from simfa.sampling import estimate, measure, shorten
 from simfa.sampling.design import LINES, Design, design
 from simfa.sampling.estimate import Value
@@ -21,16 +21,19 @@ WHOLE: dict[str, Any] = {  # what a launch that was simulated whole says of its 
     **dict.fromkeys(("latency_error_pct", "dram_error_pct", "dram_read_error_pct", "dram_write_error_pct"), 0.0),
     "sampled_fraction": 1.0,
 }
+CHUNK_EVENTS = 100_000  # between two readings of a run: some hundred of them
 Progress = Callable[[float], None] | None
 Stop = Callable[[], bool] | None
 
 
 @dataclass(frozen=True)
 class Samples:
-    """The runs of a design: K/V steps rising; with fewer waves; and with half of the L2, where it is too large."""
+    """The runs of a design: K/V steps rising; the last but one of these (or the only one) with a wave less of each
+    unit; and with half of the L2, where it is too large.
+    """
 
     most: Sequence[Sample]
-    fewer: Sequence[Sample]
+    fewer: Sample | None
     half_l2: Sample | None
     wall_s: float
 
@@ -60,30 +63,38 @@ def as_whole(result: Result) -> Result:
 def _samples(
     experiment: Experiment, plan: Plan, found: Design, seed: int, progress: Progress, should_stop: Stop
 ) -> Samples:
-    runs = [(found.kept, *size) for size in zip(found.steps, found.sets, strict=True)]
+    runs = [(found.kept, *size) for size in zip(found.steps, found.capacities, strict=True)]
     first_fewer = len(runs)
     if len(found.fewer) < len(found.kept):
-        runs += [(found.fewer, *size) for size in zip(found.steps[-2:], found.sets[-2:], strict=True)]
+        runs.append((found.fewer, found.steps[-2:][0], found.capacities[-2:][0]))
     last_fewer = len(runs)
     if found.l2_is_larger:
-        runs.append((found.kept, found.steps[-2], max(found.sets[-2] // 2, 1)))
+        own = found.capacities[-2]
+        runs.append((found.kept, found.steps[-2], own._replace(sets=max(own.sets // 2, 1))))
     costs = [len(kept) * steps for kept, steps, _ in runs]
     done, wall_s, results = 0, 0.0, []
-    for (kept, steps, sets), cost in zip(runs, costs, strict=True):
+    for (kept, steps, capacity), cost in zip(runs, costs, strict=True):
         if should_stop is not None and should_stop():
             raise simulate.Cancelled
-        short = shorten.short(experiment, plan.only(kept), steps, sets)
+        short = shorten.short(experiment, plan.only(kept), steps, capacity)
         machine = short.machine(seed)
-        told = _part(progress, done / sum(costs), cost / sum(costs))
-        wall_s += simulate.run_machine(machine, told, should_stop)
-        results.append(measure.sample(short, machine))
+        readings = measure.Readings(machine)
+        told = _part(progress, done / sum(costs), cost / sum(costs), readings)
+        wall_s += simulate.run_machine(machine, told, should_stop, chunk_events=CHUNK_EVENTS)
+        results.append(measure.sample(short, machine, readings.table()))
         done += cost
     half = results[-1] if found.l2_is_larger else None
-    return Samples(results[:first_fewer], results[first_fewer:last_fewer], half, wall_s)
+    fewer = results[first_fewer] if last_fewer > first_fewer else None
+    return Samples(results[:first_fewer], fewer, half, wall_s)
 
 
-def _part(progress: Progress, start: float, share: float) -> Progress:
-    return None if progress is None else lambda done: progress(start + done * share)
+def _part(progress: Progress, start: float, share: float, readings: measure.Readings) -> Callable[[float], None]:
+    def told(done: float) -> None:
+        readings.take(done)
+        if progress is not None:
+            progress(start + done * share)
+
+    return told
 
 
 def _result(experiment: Experiment, plan: Plan, found: Design, own: Groups, samples: Samples) -> Result:
@@ -119,7 +130,10 @@ def _values(experiment: Experiment, plan: Plan, own: Groups, samples: Samples) -
     output = _output_bytes(experiment, plan)
     all_kv = _kv_bytes(experiment)
     one_head = all_kv / (experiment.workload.batch * experiment.heads_kv)
-    kv = estimate.kv_read_bytes(samples.most, samples.fewer, own, all_kv, one_head)
+    moved = shorten.moved_bytes(experiment, plan, own.slots) / experiment.gpu.l2.bytes
+    kv = estimate.kv_read_bytes(samples.most, samples.fewer, own, estimate.Reads(all_kv, one_head, moved))
+    every_wave = max(one_head * own.ctas / own.slots, all_kv)
+    cycles += Value(0.0, estimate.TIME_FOLLOWS * kv.error / every_wave * cycles.value)
     dirty = estimate.dirty_bytes(samples.most, samples.fewer, own, min(output, experiment.gpu.l2.bytes))
     if samples.half_l2 is not None:
         cycles, kv = (_allowing_for(value, samples, of) for value, of in ((cycles, _cycles), (kv, _kv_read)))
@@ -128,8 +142,7 @@ def _values(experiment: Experiment, plan: Plan, own: Groups, samples: Samples) -
 
 def _output_bytes(experiment: Experiment, plan: Plan) -> int:
     """Bytes of O, which are those of Q."""
-    rows = measure.query_rows(experiment, plan, experiment.kernel.tile.query_rows)
-    return rows * measure.row_bytes(experiment)
+    return shorten.query_rows(launch.tensor_maps(experiment), plan) * measure.row_bytes(experiment)
 
 
 def _regime(experiment: Experiment, plan: Plan, read_bytes: float) -> str:
@@ -148,7 +161,7 @@ def _errors(cycles: Value, reads: Value, writes: Value) -> dict[str, float]:
 
 def _shares_of(experiment: Experiment, found: Design, own: Groups, samples: Samples, lines: int) -> dict[str, Any]:
     """What was simulated of the whole launch, which asks for so many lines."""
-    runs = [*samples.most, *samples.fewer, *([samples.half_l2] if samples.half_l2 else [])]
+    runs = [*samples.most, *filter(None, (samples.fewer, samples.half_l2))]
     simulated = sum(run.lines for run in runs)
     return {
         "line_requests": lines,
@@ -195,7 +208,7 @@ def _kv_bytes(experiment: Experiment) -> int:
 def l2_bytes(experiment: Experiment, plan: Plan) -> int:
     """Bytes that all CTAs load and store: with multicast the CTAs of a cluster load K and V once together."""
     tile, work = experiment.kernel.tile, experiment.workload
-    query = measure.query_rows(experiment, plan, tile.query_rows)
+    query = shorten.query_rows(launch.tensor_maps(experiment), plan)
     keys = int(np.minimum(plan.steps * tile.kv_rows, work.seq_kv).sum())
     cluster = tiles.cluster_ctas(experiment)
     if experiment.kernel.pipeline.multicast and cluster > 1:

@@ -7,9 +7,9 @@ import pytest
 
 from presets.errors import NotModelled
 from presets.experiment import Experiment
-from simfa import simulate, tiles
+from simfa import launch, simulate, tiles
 from simfa.__main__ import main
-from simfa.sampling import design, groups, kept, measure, sampled, shorten
+from simfa.sampling import design, groups, kept, sampled, shorten
 from simfa.sampling.design import Design
 from tests.simfa.experiments import experiment
 
@@ -34,7 +34,7 @@ def test_with_nothing_left_out_it_is_the_whole_run(options: str) -> None:
     plan = tiles.plan(case)
     everything = np.arange(len(plan.steps))
     count = len(kept.units(case, plan).sizes)
-    all_steps = Design(everything, everything, count, (shorten.steps_of(case),), (shorten.l2_sets(case),))
+    all_steps = Design(everything, everything, count, (shorten.steps_of(case),), (shorten.whole_capacity(case),))
     samples = sampled._samples(case, plan, all_steps, 0, None, None)
     result = sampled._result(case, plan, all_steps, groups.groups(case, plan, all_steps), samples)
     full = whole(case)
@@ -87,7 +87,7 @@ def test_a_budget_is_kept_within_its_double() -> None:
     found = design.design(case, plan)
     assert found is not None
     lines = shorten.tile_bytes(case) // 128
-    runs = len(found.kept) * sum(found.steps) + len(found.fewer) * sum(found.steps[-2:])
+    runs = len(found.kept) * sum(found.steps) + len(found.fewer) * found.steps[-2]
     assert runs * lines < 2 * design.LINES
 
 
@@ -108,7 +108,7 @@ def test_a_sawtooth_is_refused_in_words() -> None:
 def test_bytes_at_the_sms_are_exact_with_partial_tiles() -> None:
     case = experiment(f"{GPU} --heads-q 2 --heads-kv 1 --seq 1000")
     assert sampled.l2_bytes(case, tiles.plan(case)) == whole(case).l2_bytes
-    assert measure.query_rows(case, tiles.plan(case), 128) == 2 * 1000
+    assert shorten.query_rows(launch.tensor_maps(case), tiles.plan(case)) == 2 * 1000
 
 
 def test_the_command_adds_error_and_fraction(capsys: pytest.CaptureFixture[str]) -> None:

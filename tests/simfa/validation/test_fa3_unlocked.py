@@ -9,6 +9,7 @@ from presets import loader
 from presets.specs import KernelSpec
 from simfa.validation import fa3, fa3_unlocked
 from simfa.validation.fa3_unlocked import Law, Simulated
+from simfa.validation.study import Point
 
 UTILIZATION = np.array([0.4, 0.5, 0.6, 0.7, 0.8, 0.9])
 CYCLES = np.array([60e3, 300e3, 600e3, 1.2e6, 2e6, 5e6])
@@ -80,3 +81,10 @@ def test_kernels_that_follow_a_law_are_met_whatever_their_source(monkeypatch: py
     assert counts == {"FA3 paper figure": 24, "FA3 paper Table 2": 1, "MagiAttention Oct 2025": 6}
     assert max(abs(point.error_pct) for point in study.points) < 0.01
     assert "FA3 paper figure: 1,700 MHz -300 MHz" in study.context
+
+
+def test_what_is_left_is_told_by_head_dimension() -> None:
+    rows = [{"head_dim": name} for name in ("64", "64", "128")]
+    points = [Point("", 100.0, model, "us", False) for model in (101.0, 103.0, 95.0)]
+    found = fa3_unlocked._by_head_dimension(rows, points)
+    assert found == "Mean errors of the figure by head dimension, unexplained: 64: +2.0 %, 128: -5.0 %."
