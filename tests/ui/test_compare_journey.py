@@ -68,7 +68,7 @@ def test_the_first_screen_has_all_three_answers_without_a_click(open_page):
     page.get_by_role("table").wait_for()
     assert [card.inner_text() for card in cards.all()] == ["295 µs", "278 µs", "336 µs"]
     table = page.get_by_role("table").inner_text()
-    assert "DRAM traffic (MB)" in table and "TMA lines in flight" in table
+    assert "DRAM traffic (MB)" in table and "tensor cores" in table
     screenshot(page, "first-screen-1280")
 
 
