@@ -32,12 +32,16 @@ def lines(
     y_title: str,
     title: str,
     baseline: float | None = None,
+    places: Values = (),
 ) -> go.Figure:
     """One line per group (name -> x, y in the units of the titles); `baseline` is a height to mark.
 
-    A height of zero stands for differences to it, in percent.
+    A height of zero stands for differences to it, in percent. `places` are all values of x, also those without a
+    point yet.
     """
     chart = go.Figure()
+    if places:
+        chart.add_scatter(x=list(places), y=[None] * len(places), showlegend=False, hoverinfo="skip")
     for (name, (xs, ys)), color, symbol in zip(
         groups.items(), itertools.cycle(_LINES), itertools.cycle(_MARKERS), strict=False
     ):
@@ -52,7 +56,7 @@ def lines(
         )
     if baseline is not None:
         chart.add_hline(y=baseline, line={"color": CEILING, "dash": "dot"}, annotation_text="baseline")
-    _scale(chart.update_xaxes, [x for xs, _ in groups.values() for x in xs], x_title, swept=True)
+    _scale(chart.update_xaxes, places or [x for xs, _ in groups.values() for x in xs], x_title, swept=True)
     heights = [y for _, ys in groups.values() for y in ys]
     _scale(chart.update_yaxes, [0, *heights] if baseline == 0 else heights, y_title)  # differences: a linear axis
     chart.update_layout(

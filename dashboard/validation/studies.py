@@ -77,7 +77,7 @@ def table5(_ink: str) -> Answer:
     study = stored.study("ablations")
     rows = [
         {"Taken away": group["group"], "Launches": group["points"], "Mean change (%)": group["mean_pct"],
-         "Largest (%)": group["worst_pct"], "Paper: error against its hardware": group["published"] or "not in it"}
+         "Largest (%)": group["worst_pct"], "Paper's error": group["published"] or "not in it"}
         for group in study["groups"]
     ]  # fmt: skip
     chart = figure.figure(study, _ink)
