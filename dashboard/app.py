@@ -42,5 +42,5 @@ PAGES = [
 ]
 experiment.opened()
 page = st.navigation(PAGES, position="top")
-baseline.banner()
+baseline.banner(sweeps=page.title != "Sweep")
 page.run()
