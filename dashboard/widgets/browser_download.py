@@ -1,8 +1,8 @@
 """A download that is made when its button is pressed, and that no redrawing of the page can lose.
 
 Streamlit's own button for such files names a file of the last run of the page. A click that comes while the page is
-drawn anew names one that is gone, and nothing happens. Here a click is an event like any other, which Streamlit keeps
-until it has been answered; the answer is handed to the browser by a component.
+drawn anew names one that is gone, and nothing happens. Here a click is an event like any other: Streamlit keeps it
+until it has been answered, and a component hands the answer to the browser.
 """
 
 import uuid
