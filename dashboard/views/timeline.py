@@ -31,7 +31,7 @@ from presets.experiment import Experiment
 
 FIGURE = "timeline"
 _HINT = "Drag to zoom, double-click to reset, arrow keys to pan; the box tool selects a window for the tables."
-_HINT_PX = 285
+_HINT_PX = 270
 FIRST, SECOND = "-timeline", "-timeline-second"
 
 
