@@ -103,7 +103,9 @@ def test_arrow_keys_pan_the_figure_but_not_from_a_field(open_page):
 
 
 def test_a_double_click_goes_back_where_a_zoom_was_drawn_finer(open_page):
-    page = open_page("timeline?second=tma.inflight_lines%3D128")  # with more spans than are drawn at once
+    page = open_page(
+        "timeline?params=paper&second=tma.inflight_lines%3D128"
+    )  # with more spans than are drawn at once
     status(page, runs=2)
     page.get_by_text("from 0 to 30,000").wait_for()
     drag(page, 0.3, 0.6)
