@@ -28,9 +28,11 @@ export default function (component) {
 _component = st.components.v2.component("simfa_download", js=_SCRIPT)
 
 
-@st.fragment
 def download(label: str, make: Callable[[], str], name: str, mime: str, key: str) -> None:
-    """A button that makes a text file and downloads it; only this button is drawn anew."""
+    """A button that makes a text file and downloads it.
+
+    No fragment of its own: Streamlit drops an event for a fragment that a rerun around it has replaced.
+    """
     if st.button(label, key=key):
         _component(
             key=f"{key}-file",
