@@ -17,6 +17,7 @@ LOOK = """
 .stMainBlockContainer { padding: 4rem 2.5rem 2rem; }
 .stMainBlockContainer h4 { font-size: 1.25rem; }
 [data-testid=stCaptionContainer] { color: inherit; opacity: 0.82; }
+:is(a, button, canvas, .js-plotly-plot):focus-visible { outline: 2px solid currentColor; outline-offset: 1px; }
 .stButton kbd { color: inherit; opacity: 0.82; }
 .js-plotly-plot :is([class$=tick] text, [class*=title] text, .legendtext, .annotation-text, .bartext-outside) {
   fill: currentColor !important; fill-opacity: 0.82;
@@ -42,5 +43,5 @@ PAGES = [
 ]
 experiment.opened()
 page = st.navigation(PAGES, position="top")
-baseline.banner()
+baseline.banner(sweeps=page.title != "Sweep")
 page.run()

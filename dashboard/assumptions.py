@@ -4,20 +4,14 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from dashboard.units import UNITS
 from presets.experiment import Experiment
 from presets.loader import flatten
 from presets.quantity import unit_of
 from presets.specs import Spec
 
 _ABSENT = "absent"
-_UNITS = {
-    "bytes": "B",
-    "bytes_per_s": "B/s",
-    "bytes_per_cycle": "B/cycle",
-    "hz": "Hz",
-    "cycles": "cycles",
-    "s": "s",
-}
+_RATES = {"_flop_per_cycle": "FLOP/cycle", "_op_per_cycle": "op/cycle"}
 
 
 def table(experiment: Experiment, pinned: Experiment | None = None) -> pd.DataFrame:
@@ -48,10 +42,15 @@ def _rows(spec: Spec) -> Iterator[dict[str, str]]:
             "Preset": spec.title,
             "Key": key,
             "Value": _shown(value),
-            "Unit": _UNITS.get(unit_of(key), ""),
+            "Unit": _unit(key),
             "Label": origin.label if origin else "",
             "Source": origin.source if origin else "",
         }
+
+
+def _unit(key: str) -> str:
+    rate = next((unit for ending, unit in _RATES.items() if key.endswith(ending)), "")
+    return rate or UNITS.get(unit_of(key), "")
 
 
 def _shown(value: object) -> str:

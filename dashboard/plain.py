@@ -4,6 +4,7 @@ import html
 import re
 
 _MARKS = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$&^=\"'/@])")
+_OPTION = re.compile(r"^--(?=[a-z])")  # of the command line; a page has controls instead
 _LISTED = 200  # characters of allowed names that a sentence may carry
 _JOINER = "\u2060"  # invisible and without width: keeps :name: from becoming an emoji or an icon
 
@@ -16,7 +17,8 @@ def markdown(text: str) -> str:
 
 def brief(error: Exception) -> str:
     """What is wrong in a sentence: a long list of what is allowed gives way to where it can be read."""
-    said, allowed, names = str(error).replace("--set: ", "").partition(" Allowed: ")
+    text = _OPTION.sub("", str(error).replace("--set: ", ""))
+    said, allowed, names = text.partition(" Allowed: ")
     return f"{said}{allowed}{names}" if len(names) <= _LISTED else f"{said} The Presets page lists every key."
 
 

@@ -13,6 +13,7 @@ from dashboard.figures.style import CEILING, finish
 SERIES = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
 HEIGHT = 390
 ROW_PX, ROWS_MARGIN_PX = 17, 110
+_TWO_LINES_PX = 28
 _KIB = 1024
 
 
@@ -122,13 +123,16 @@ def traffic(lines: Sequence[Line], panels: Mapping[str, str], quantity: str) -> 
 
 def errors(found: Sequence[Erring], marks: Mapping[str, Marked]) -> go.Figure:
     """A row per kernel and quantity, a marker per estimator at its error."""
-    rows = list(dict.fromkeys(map(_row, found)))
+    names = {(one.quantity, one.case): _row(one) for one in found}
+    if len(names) * _TWO_LINES_PX > HEIGHT - ROWS_MARGIN_PX:  # names of two lines would run into each other
+        names = {place: name.replace("<br>", " ") for place, name in names.items()}
+    rows = list(names.values())
     chart = go.Figure()
     for name in dict.fromkeys(one.estimator for one in found):
         own, mark = [one for one in found if one.estimator == name], marks[name]
         chart.add_scatter(
             x=[one.error_pct for one in own],
-            y=[_row(one) for one in own],
+            y=[names[one.quantity, one.case] for one in own],
             name=mark.short,
             mode="markers",
             marker={"color": mark.color, "symbol": mark.symbol, "size": 9, "line": {"width": 1.5}},

@@ -1,5 +1,9 @@
 """What all figures share: sizes, grid, and colours by meaning."""
 
+import math
+from collections.abc import Sequence
+from typing import Any
+
 import plotly.graph_objects as go
 
 WAIT = "rgba(128,128,128,0.30)"
@@ -13,6 +17,20 @@ TIME_TOOLBAR = {
     "showAxisDragHandles": False,  # dragging one of two axes of time would part them
     "modeBarButtonsToRemove": ["lasso2d", "autoScale2d"],
 }
+
+
+_FEW_DECADES = 2
+
+
+def decades(values: Sequence[float]) -> dict[str, Any]:
+    """Ticks of a logarithmic axis over positive values, as numbers in full: Plotly's own are digits without zeros.
+
+    1, 2 and 5 of every decade, or powers of ten alone where those are many.
+    """
+    low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
+    steps = (1, 2, 5) if max(values) <= min(values) * 10**_FEW_DECADES else (1,)
+    ticks = [step * 10.0**n for n in range(low, high + 1) for step in steps]
+    return {"tickvals": ticks, "ticktext": [f"{tick:,g}" for tick in ticks]}
 
 
 def finish(figure: go.Figure, title: str, height: int) -> go.Figure:

@@ -7,12 +7,12 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from dashboard.figures.style import CEILING, finish
+from dashboard.figures.style import CEILING, decades, finish
 
 # Okabe-Ito after the estimator's own colours are told apart by marker and dash too.
 _LINES = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#999999", "#8C4F73")
 _MARKERS = ("circle", "square", "diamond", "x", "triangle-up", "cross", "star", "triangle-down")
-_HEIGHT = 420
+_HEIGHT = 370  # below the controls and the progress of a sweep it ends with the first screen
 _DECADE = 10
 _TICKS = 12
 _ROOM = 1.25  # for the values written at the ends of bars
@@ -32,12 +32,16 @@ def lines(
     y_title: str,
     title: str,
     baseline: float | None = None,
+    places: Values = (),
 ) -> go.Figure:
     """One line per group (name -> x, y in the units of the titles); `baseline` is a height to mark.
 
-    A height of zero stands for differences to it, in percent.
+    A height of zero stands for differences to it, in percent. `places` are all values of x, also those without a
+    point yet.
     """
     chart = go.Figure()
+    if places:
+        chart.add_scatter(x=list(places), y=[None] * len(places), showlegend=False, hoverinfo="skip")
     for (name, (xs, ys)), color, symbol in zip(
         groups.items(), itertools.cycle(_LINES), itertools.cycle(_MARKERS), strict=False
     ):
@@ -52,7 +56,7 @@ def lines(
         )
     if baseline is not None:
         chart.add_hline(y=baseline, line={"color": CEILING, "dash": "dot"}, annotation_text="baseline")
-    _scale(chart.update_xaxes, [x for xs, _ in groups.values() for x in xs], x_title, swept=True)
+    _scale(chart.update_xaxes, places or [x for xs, _ in groups.values() for x in xs], x_title, swept=True)
     heights = [y for _, ys in groups.values() for y in ys]
     _scale(chart.update_yaxes, [0, *heights] if baseline == 0 else heights, y_title)  # differences: a linear axis
     chart.update_layout(
@@ -74,8 +78,8 @@ def heat(
     Differences in PERCENT have a sign and a colour on either side of zero, MULTIPLES one on either side of one.
     """
     texts = [["" if value is None else _cell(value, kind) for value in line] for line in cells]
-    multiples, differences = kind == MULTIPLES, kind != VALUES
-    heights = [[math.log10(v) if v is not None and multiples else v for v in line] for line in cells]
+    differences, ticks = kind != VALUES, _colour_ticks(cells, kind)
+    heights = [[math.log10(v) if v is not None and ticks else v for v in line] for line in cells]
     chart = go.Figure(
         go.Heatmap(
             x=[str(value) for value in columns],
@@ -86,13 +90,24 @@ def heat(
             colorscale="PuOr_r" if differences else "Cividis",
             zmid=0 if differences else None,
             hoverongaps=False,
-            colorbar={"title": {"text": titles[2], "side": "right"}} | (_POWERS if multiples else {}),
+            colorbar={"title": {"text": titles[2], "side": "right"}} | ticks,
             hovertemplate=f"{titles[0]}: %{{x}}<br>{titles[1]}: %{{y}}<br>{titles[2]}: %{{text}}<extra></extra>",
         )
     )
     chart.update_xaxes(title=titles[0], type="category")
     chart.update_yaxes(title=titles[1], type="category")
     return finish(chart, title, _HEIGHT)
+
+
+def _colour_ticks(cells: Sequence[Values], kind: str) -> dict[str, Any]:
+    """Ticks of a logarithmic colour bar, for multiples and for values that span a decade; none of a linear one."""
+    if kind == MULTIPLES:
+        return _POWERS
+    known = [value for line in cells for value in line if value is not None]
+    if kind != VALUES or not known or min(known) <= 0 or max(known) < _DECADE * min(known):
+        return {}
+    found = decades(known)
+    return found | {"tickvals": [math.log10(tick) for tick in found["tickvals"]]}
 
 
 def _cell(value: float, kind: str) -> str:
@@ -113,8 +128,8 @@ def pareto(
     best = set(front)
     others = [point for index, point in enumerate(points) if index not in best]
     for name, some, color, size in (
-        ("beaten in both", others, CEILING, 8),
-        ("not beaten", [points[index] for index in front], "#D55E00", 11),
+        ("beaten", others, CEILING, 8),
+        ("Pareto front", [points[index] for index in front], "#D55E00", 11),
     ):
         chart.add_scatter(
             x=[point[0] for point in some],
@@ -183,7 +198,9 @@ def _scale(update: Any, values: Values, title: str, swept: bool = False) -> None
     """Logarithmic where positive numbers span a decade or more; every swept value has its tick if they are few."""
     numbers = [value for value in values if isinstance(value, (int, float))]
     wide = bool(numbers) and min(numbers) > 0 and max(numbers) / min(numbers) >= _DECADE
-    update(title=title, type="log" if wide else None)
+    update(title=title, type="log" if wide else None, separatethousands=True, exponentformat="none")
+    if numbers and min(numbers) == max(numbers) and not swept:  # else Plotly zooms in on nothing
+        update(range=[0, 2 * numbers[0]] if numbers[0] > 0 else None)
     distinct = sorted(set(numbers))
     if swept and 0 < len(distinct) <= _TICKS:
         update(

@@ -7,12 +7,11 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from dashboard.figures.style import CEILING, finish
+from dashboard.figures.style import CEILING, decades, finish
 from dashboard.plain import label
 
 HEIGHT = 270
 _BAR_PX, _BARS_PX = 40, 110
-_FEW_DECADES = 2
 _ROOM = 1.3  # for values written at the ends of bars
 
 
@@ -59,7 +58,7 @@ def curves(
     kind = "log" if logarithmic else "linear"
     chart.update_xaxes(title=axes[0], type=kind, **_ticks([x for line in lines for x in line.x], logarithmic))
     heights = [y for line in lines for y in line.y]
-    chart.update_yaxes(title=axes[1], type=kind, **(_decades(heights) if logarithmic else {"rangemode": "tozero"}))
+    chart.update_yaxes(title=axes[1], type=kind, **(decades(heights) if logarithmic else {"rangemode": "tozero"}))
     for found, across in ((level, True), (place, False)):
         if found is not None:
             _mark(chart, *found, across, logarithmic)
@@ -102,14 +101,6 @@ def _ticks(values: Sequence[float], logarithmic: bool) -> dict[str, Any]:
     low, high = min(values), max(values)
     ticks = [2**n for n in range(9, 21) if low <= 2**n <= high]
     return {"tickvals": ticks, "ticktext": [f"{tick // 1024}K" if tick >= 1024 else str(tick) for tick in ticks]}
-
-
-def _decades(values: Sequence[float]) -> dict[str, Any]:
-    """1, 2 and 5 of every decade of a logarithmic axis, or powers of ten alone where those are many."""
-    low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
-    steps = (1, 2, 5) if high - low <= _FEW_DECADES else (1,)
-    ticks = [step * 10.0**n for n in range(low, high + 1) for step in steps]
-    return {"tickvals": ticks, "ticktext": [f"{tick:,g}" for tick in ticks]}
 
 
 def _mark(chart: go.Figure, at: float, text: str, across: bool, logarithmic: bool) -> None:

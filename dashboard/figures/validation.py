@@ -5,7 +5,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from dashboard.figures.style import CEILING, finish
+from dashboard.figures.style import CEILING, decades, finish
 
 _SERIES_COLORS = ("#009E73", "#0072B2", "#E69F00", "#CC79A7", "#56B4E9", "#D55E00")
 
@@ -23,12 +23,13 @@ def figure(study: Mapping[str, Any], measured_color: str) -> go.Figure:
         (_along if along else _parity)(chart, some, name, color, measured_color)
     unit = points[0]["unit"]
     if along:
-        chart.update_xaxes(type="log", dtick="D2", title=study["x_title"])
+        chart.update_xaxes(type="log", title=study["x_title"], **decades([point["x"] for point in points]))
         chart.update_yaxes(title=unit, rangemode="tozero")
     else:
         _diagonal(chart, points)
-        chart.update_xaxes(type="log", title=f"reference ({unit})")
-        chart.update_yaxes(type="log", title=f"model ({unit})")
+        ticks = decades([point[side] for point in points for side in ("reference", "model")])
+        chart.update_xaxes(type="log", title=f"reference ({unit})", **ticks)
+        chart.update_yaxes(type="log", title=f"model ({unit})", **ticks)
     chart.update_layout(legend={"orientation": "h", "y": 1.0, "x": 0, "yanchor": "bottom"})
     return finish(chart, _title(study), 380)
 
@@ -53,7 +54,8 @@ def _differences(study: Mapping[str, Any]) -> go.Figure:
             showlegend=False,
         )
     chart.add_vline(x=1, line={"color": CEILING, "dash": "dot"})
-    chart.update_xaxes(type="log", title="multiple of the full model's time")
+    ticks = decades([1, *(1 + point["error_pct"] / 100 for point in points)])
+    chart.update_xaxes(type="log", title="multiple of the full model's time", **ticks)
     chart.update_yaxes(autorange="reversed")
     return finish(chart, _title(study), 320)
 

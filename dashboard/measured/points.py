@@ -45,12 +45,12 @@ Cells = Mapping[str, str]
 
 
 def recognise(data: bytes) -> bool:
-    """Whether the first row is that of a plain table: `seq`, and one of the measured columns."""
+    """Whether the first row is that of a plain table: `seq`, and a measured column, `llm` or part of a shape."""
     try:
         header = _header(_lines(data[:_HEAD_BYTES], "")[:1])[0]
     except (Refused, csv.Error):
         return False
-    return "seq" in header and any(name in header for name in VALUES)
+    return "seq" in header and any(name in header for name in (*VALUES, "llm", *SHAPE))
 
 
 def read(data: bytes, name: str) -> list[Case]:

@@ -81,7 +81,7 @@ def _pictures(
     if len(plan_.axes) > 1 and plan_.mode == plan.GRID:
         found.append(_heat(plan_, rows, metric, fixed))
     points, front, titles = views.pareto(plan_, rows, *pareto)
-    said = f"{len(front)} of {len(points)} points are beaten in neither quantity"
+    said = headlines.pareto(len(front), len(points))
     return [*found, Figure(figures.pareto(points, front, titles, said))]
 
 
@@ -90,7 +90,7 @@ def _heat(plan_: Plan, rows: list[Row], metric: Metric, fixed: dict[str, Any]) -
     held = {axis.key: fixed.get(axis.key, rows[0][axis.key]) for axis in rest}
     columns, lines, cells = views.cells(plan_, rows, metric, x, y, held)
     note = ", ".join(f"{key} = {value}" for key, value in held.items())
-    title = f"{metric.label} by {x.key} and {y.key}"
+    title = headlines.lines(plan_, [row for row in rows if held.items() <= row.items()], metric)
     return Figure(figures.heat(columns, lines, cells, (x.key, y.key, metric.label), title), note)
 
 

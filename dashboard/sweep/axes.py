@@ -94,7 +94,11 @@ def _range(key: str, part: str) -> Iterator[str]:
     if first is None or last is None or step is None:
         raise PresetError(f"{key}: '{part}' is no range of numbers; write it as {_FORMS}")
     if last < first or step <= (1 if operator == "*" else 0) or (operator == "*" and first <= 0):
-        raise PresetError(f"{key}: '{part}' never gets to its last value")
+        least = "a factor above 1 and a first value above 0" if operator == "*" else "a step above 0"
+        raise PresetError(
+            f"{key}: '{part}' never gets to its last value; that takes {least}, and a last value "
+            "that is not below the first"
+        )
     for n in itertools.count():
         try:
             value = first * step**n if operator == "*" else first + step * n
@@ -113,6 +117,6 @@ def _check_names(key: str, values: tuple[str, ...]) -> None:
             raise PresetError(f"{key}: {unknown('value', value, named[key])}")
     for value in values if key in WORKLOAD and key not in named else ():
         if not value.replace("_", "").isdigit():
-            raise PresetError(f"{key}: '{value}' is not a whole number")
+            raise PresetError(f"{key}: '{value}' is not a whole number above 0, in digits alone")
     for value in values if key in preset_keys() else ():
         parse_number(value, key, "sweep")

@@ -7,9 +7,9 @@ from dashboard.compare import digits
 from dashboard.recipe import WORKLOAD
 from dashboard.sweep import analysis
 from dashboard.sweep.analysis import Bar, Metric
-from dashboard.sweep.evaluate import DONE, Row
+from dashboard.sweep.evaluate import CANCELLED, DONE, WAITING, Row
 from dashboard.sweep.plan import Plan
-from dashboard.sweep.views import label
+from dashboard.sweep.views import shared
 
 _SHOWN_BARS = 12
 
@@ -24,11 +24,18 @@ def lines(plan: Plan, rows: Sequence[Row], metric: Metric) -> str:
     low, high = min(known, key=lambda pair: pair[0]), max(known, key=lambda pair: pair[0])
     if low[0] == high[0]:
         return f"{metric.title}{_to(metric)} is {metric.said(low[0])} everywhere"
-    span = f"{metric.title}{_to(metric)} from {_first(metric, low[0])} to {metric.said(high[0])}"
-    if any(axis.key in WORKLOAD for axis in plan.axes):
-        return f"{span}, least at {label(plan, low[1])}"  # other work: no point is better than another
-    best = low if metric.lower_is_better else high
-    return f"{span}, best at {label(plan, best[1])}"
+    span = f"{metric.title}{_to(metric)} from {_first(metric, low[0])} to {metric.said(high[0])}{_so_far(rows)}"
+    other_work = any(axis.key in WORKLOAD for axis in plan.axes)  # then no point is better than another
+    best = low[0] if metric.lower_is_better or other_work else high[0]
+    place = shared(plan, [row for value, row in known if value == best])
+    return f"{span}, {'least' if other_work else 'best'} at {place}" if place else span
+
+
+def _so_far(rows: Sequence[Row]) -> str:
+    """How many points a figure of an unfinished sweep is of."""
+    done = sum(row["state"] == DONE for row in rows)
+    waiting = any(row["state"] in (WAITING, CANCELLED) for row in rows)
+    return f" at {done} of {len(rows)} points" if waiting else ""
 
 
 def _to(metric: Metric) -> str:
@@ -39,6 +46,14 @@ def _to(metric: Metric) -> str:
 def _first(metric: Metric, value: float) -> str:
     """The lower end of a span: its unit stands at the upper one."""
     return digits(value) if metric.base is None else metric.said(value)
+
+
+def pareto(front: int, points: int) -> str:
+    """How many points no other one beats."""
+    if not points:
+        return "No point has an answer yet"
+    are = "is" if front == 1 else "are"
+    return f"{front} of {points} points {are} on the Pareto front: no other is as good in both and better in one"
 
 
 def tornado(bars: Sequence[Bar], metric: Metric, change_pct: int) -> str:

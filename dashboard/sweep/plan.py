@@ -143,7 +143,8 @@ def _point(recipe: Recipe, changes: Mapping[str, str], role: str, load: Any = lo
     try:
         return Point(changes, recipe.changed(changes).experiment(load), role=role)
     except PresetError as error:
-        return Point(changes, None, str(error).removeprefix("--set: "), role)
+        said = str(error).removeprefix("--set: ").removeprefix("--")  # options of the command line
+        return Point(changes, None, said, role)
 
 
 def _check_count(count: int, how: str) -> None:

@@ -126,6 +126,7 @@ def run(sweep: Sweep, workers: Workers, came: Callable[[], None] = lambda: None)
             _answer(sweep, index, workers)
         except WorkerLost:
             suspects.append(index)
+            sweep.remarks.add("A worker process was lost; the points it had were taken up again.")
         came()
 
     with ThreadPoolExecutor(workers.slots, thread_name_prefix="sweep") as threads:

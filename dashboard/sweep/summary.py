@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from dashboard.sweep.analysis import counts
-from dashboard.sweep.evaluate import CANCELLED, FAILED, IMPOSSIBLE
+from dashboard.sweep.evaluate import CANCELLED, DONE, FAILED, IMPOSSIBLE
 from dashboard.sweep.run import QUEUED, Sweep
 
 LINES_PER_S = 10_000_000  # a cautious pace of one core, for the forecast only
@@ -45,11 +45,12 @@ def usual_keys(keys: Sequence[str], simulated: bool) -> list[str]:
 
 def forecast(sweep: Sweep) -> str:
     """What running it will take."""
-    todo = sweep.open()
+    todo = [n for n, row in enumerate(sweep.rows) if row["state"] not in (DONE, IMPOSSIBLE)]
     lines = sum(sweep.cost(index) for index in todo)
     seconds = max(lines / LINES_PER_S, 1)
     words = f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:,.0f} min"
-    return f"{len(todo)} points, {lines / 1e6:,.0f} million line requests, about {words} of one core's time."
+    points = f"{len(todo)} points" if len(todo) != 1 else "1 point"
+    return f"{points}, {lines / 1e6:,.0f} million line requests, about {words} of one core's time."
 
 
 def running(sweep: Sweep, position: int) -> str:
@@ -59,6 +60,13 @@ def running(sweep: Sweep, position: int) -> str:
     done, remaining = len(sweep.rows) - len(sweep.open()), sweep.remaining_s()
     rest = f", about {remaining:.0f} s to go" if remaining is not None else ""
     return f"Simulating: {done} of {len(sweep.rows)} points, {sweep.elapsed_s():.0f} s{rest}"
+
+
+def ahead(count: int) -> str:
+    """What a sweep that is not started yet would wait for."""
+    if not count:
+        return ""
+    return "Another sweep runs before it." if count == 1 else f"{count} other sweeps run before it."
 
 
 def ended(sweep: Sweep) -> str:

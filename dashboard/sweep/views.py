@@ -80,6 +80,18 @@ def label(plan: Plan, row: Row) -> str:
     return ", ".join(f"{axis.key} {units.shown(axis.key, row.get(axis.key))}" for axis in plan.axes)
 
 
+def shared(plan: Plan, rows: Sequence[Row]) -> str:
+    """The coordinates that all of some points have in common, in words; empty where there is none."""
+    common = [axis for axis in plan.axes if len({row.get(axis.key) for row in rows}) == 1]
+    return ", ".join(f"{axis.key} {units.shown(axis.key, rows[0].get(axis.key))}" for axis in common)
+
+
+def places(plan: Plan, rows: Sequence[Row]) -> list[Any]:
+    """Every value of the first parameter, answered or not: the horizontal axis does not move as points come in."""
+    key = plan.axes[0].key
+    return list(dict.fromkeys(scaled(key, row[key]) for row in rows if row.get(key) is not None))
+
+
 def table(plan: Plan, rows: Sequence[Row], metrics: Sequence[Metric], base: Row | None) -> pd.DataFrame:
     """The table people read: coordinates, state, metrics with units, difference to the baseline, reason.
 

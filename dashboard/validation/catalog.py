@@ -3,7 +3,13 @@
 from dashboard.validation import kernels, latency, overview, pipeline, studies, tables, traffic
 from dashboard.validation.view import View
 
-OVERVIEW = View("overview", "Overview", "Every study at a glance", "public", overview.overview)
+OVERVIEW = View(
+    "overview",
+    "Overview",
+    "every study at a glance, as mean error / worst error in % of the reference",
+    "public",
+    overview.overview,
+)
 VIEWS: dict[str, View] = {
     view.name: view
     for view in (

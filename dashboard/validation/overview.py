@@ -45,9 +45,9 @@ class Part:
 
 PARTS = (
     Part("fa3-all", "FlashAttention-3, H100 at 1500 MHz", "FA3, locked clock", "2, on 12 kernels",
-         "BF16, FP8, GQA, D256, over 8K tokens", LATENCY),
+         "other dtypes, GQA, D256, over 8K", LATENCY),
     Part("fa3-all", "FlashAttention-3, Nsight profile", "FA3, locked clock", "none", "one kernel only", PROFILED),
-    Part("fa3-unlocked", "FlashAttention-3, unknown clocks", "FA3, unlocked", "2 and 3, cross-validated",
+    Part("fa3-unlocked", "FlashAttention-3, unknown clocks", "FA3, unlocked", "5, cross-validated",
          "absolute times: clocks unknown", LATENCY),
     Part("gb10", "cuTile on GB10: latency", "cuTile on GB10", "none", "TMA and L2 figures are inferred", LATENCY),
     Part("gb10", "cuTile on GB10: L2 reads", "cuTile on GB10", "none", "shapes other than 8 x 128, 4K", "L2 reads"),
@@ -103,7 +103,7 @@ def overview(_ink: str) -> Answer:
         [
             {"Study": row["title"], "Points": row["points"]}
             | {title: _pair(row, name) for name, title in COLUMNS.items() if name != LAUNCH_ORDER}
-            | {"Unseen": "" if row["unseen_mape_pct"] is None else _short(row["unseen_mape_pct"])}
+            | {"Unseen": "–" if row["unseen_mape_pct"] is None else _short(row["unseen_mape_pct"])}
             | {"Fitted": row["fitted"], "Outside the range": row["not_covered"], "View": row["shown_under"]}
             for row in found
         ]
@@ -114,7 +114,7 @@ def overview(_ink: str) -> Answer:
         table,
         found,
         (
-            "Mean size of the error and the worst one with its sign, in % of the reference. Simulation: calibrated "
+            "Mean size of the error and the worst one with its sign; –: no such estimate. Simulation: calibrated "
             "for FlashAttention-3, otherwise the GPU's own preset; unseen: its mean where no fit has looked. "
             "Figs. 6 to 9 have no line: the paper prints its measurements for them in figures only. Table 5 and "
             "the ladder are changes, not errors.",
@@ -140,7 +140,7 @@ def _title(found: Sequence[Row]) -> str:
 
 def _pair(row: Row, name: str) -> str:
     mean, worst = row[f"{name}_mape_pct"], row[f"{name}_worst_pct"]
-    return "" if mean is None else f"{_short(mean)} / {'+' if worst > 0 else ''}{_short(worst)}"
+    return "–" if mean is None else f"{_short(mean)} / {'+' if worst > 0 else ''}{_short(worst)}"
 
 
 def _short(value: float) -> str:

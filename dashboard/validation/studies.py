@@ -77,13 +77,14 @@ def table5(_ink: str) -> Answer:
     study = stored.study("ablations")
     rows = [
         {"Taken away": group["group"], "Launches": group["points"], "Mean change (%)": group["mean_pct"],
-         "Largest (%)": group["worst_pct"], "Paper: error against its hardware": group["published"] or "not in it"}
+         "Largest (%)": group["worst_pct"], "Paper's error": (group["published"] or "not in it").partition(",")[0]}
         for group in study["groups"]
     ]  # fmt: skip
     chart = figure.figure(study, _ink)
+    whole = {group["published"].partition(", ")[2] for group in study["groups"] if group["published"]}
     known = (
-        "The paper's column is a mean error over its launches against times that it does not print, ours a change "
-        "of our own time: the order agrees, the sizes need not."
+        f"The paper's column ({', '.join(sorted(whole))}) is a mean error over its launches against times that it "
+        "does not print, ours a change of our own time: the order agrees, the sizes need not."
     )
     return _answer(study, chart, pd.DataFrame(rows), (known,))
 

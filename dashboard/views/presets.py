@@ -1,15 +1,22 @@
 """Presets: what the experiment in the sidebar assumes, each value with unit, label and source."""
 
+from dataclasses import replace
+
 import streamlit as st
 
 from dashboard import assumptions
 from dashboard.widgets import baseline, url
 from dashboard.widgets.downloads import downloads
-from dashboard.widgets.experiment import DEFAULTS, sidebar
+from dashboard.widgets.experiment import DEFAULTS, current, sidebar
+from presets.errors import PresetError
+from presets.experiment import Experiment
+
+WIDTHS_PX = {"Preset": 135, "Key": 240, "Value": 105, "Unit": 90, "Label": 85}
+COLUMNS = {name: st.column_config.TextColumn(width=width) for name, width in WIDTHS_PX.items()}
 
 
 def page() -> None:
-    experiment = sidebar()
+    experiment = sidebar() or _unchanged()  # a wrong key is looked up here
     if experiment is None:
         return
     st.markdown(f"#### What is assumed: {experiment.words()}")
@@ -37,12 +44,22 @@ def page() -> None:
     shown = values["Label"].isin(chosen)
     if pinned and st.session_state.get("presets_differing"):
         shown &= values["Baseline"] != ""
-    st.dataframe(values[shown], hide_index=True, height=640)
+    st.dataframe(values[shown], hide_index=True, height=640, column_config=COLUMNS)
     with st.container(horizontal=True):
         downloads("presets", values.to_dict("records"))
     for spec in (experiment.gpu, experiment.kernel, experiment.llm):
         if spec.note:
             st.caption(f"{spec.title}: {spec.note}")
+
+
+def _unchanged() -> Experiment | None:
+    """The experiment without its what-ifs, where these are what cannot be; None where it cannot be either."""
+    try:
+        found = replace(current(), set="").experiment()
+    except PresetError:
+        return None
+    st.info("Here are the presets without the changes of the sidebar.")
+    return found
 
 
 def _difference(count: int) -> None:

@@ -36,7 +36,7 @@ def page() -> None:
         settings, row = what_ifs(asked)
         experiment = applied(asked, settings)
     except PresetError as error:
-        st.error(f"This what-if cannot be built. {brief(error)}")
+        st.error(f"This what-if cannot be built: {brief(error)}")
         return
     with row:
         peer = _peer()

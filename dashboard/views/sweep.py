@@ -9,7 +9,7 @@ from dashboard.figures import sweep as figures
 from dashboard.report import sweep as report
 from dashboard.sweep import analysis, headlines, plan, views
 from dashboard.sweep.analysis import Metric
-from dashboard.sweep.evaluate import Row
+from dashboard.sweep.evaluate import WAITING, Row
 from dashboard.widgets import baseline, url
 from dashboard.widgets.downloads import downloads
 from dashboard.widgets.experiment import DEFAULTS, TABS, current, sidebar, start
@@ -66,7 +66,12 @@ def _pictures(asked: Asked, found: list[Row], base: Row | None) -> None:
 def _lines(asked: Asked, metric: Metric, found: list[Row], base: Row | None) -> None:
     groups = views.groups(asked.plan, found, metric)
     if not groups:
-        st.info("No point has an answer yet; the table says why.")
+        waiting = any(row["state"] == WAITING for row in found)
+        st.info(
+            "Nothing is simulated yet; points appear here as they come in."
+            if waiting
+            else "No point has an answer; the table says why."
+        )
         return
     height = analysis.value(base, metric) if base else None
     chart = figures.lines(
@@ -75,6 +80,7 @@ def _lines(asked: Asked, metric: Metric, found: list[Row], base: Row | None) -> 
         metric.label,
         headlines.lines(asked.plan, found, metric),
         height,
+        views.places(asked.plan, found),
     )
     st.plotly_chart(chart, key="sweep_lines", config=style.TOOLBAR)
 
@@ -91,7 +97,7 @@ def _heat(asked: Asked, metric: Metric, found: list[Row]) -> None:
         fixed = {key: fixed_value(key, options)}
     columns, lines, cells = views.cells(asked.plan, found, metric, axes[0], axes[1], fixed)
     titles = (axes[0].key, axes[1].key, metric.label)
-    title = f"{metric.label} by {axes[0].key} and {axes[1].key}"
+    title = headlines.lines(asked.plan, [row for row in found if fixed.items() <= row.items()], metric)
     kind = figures.VALUES if metric.base is None else figures.MULTIPLES if metric.multiple else figures.PERCENT
     chart = figures.heat(columns, lines, cells, titles, title, kind)
     st.plotly_chart(chart, key="sweep_heat", config=style.TOOLBAR)
@@ -108,7 +114,7 @@ def _pareto(asked: Asked, found: list[Row], base: Row | None) -> None:
         )
     )
     points, front, titles = views.pareto(asked.plan, found, str(first), str(second))
-    title = f"{len(front)} of {len(points)} points are beaten in neither quantity"
+    title = headlines.pareto(len(front), len(points))
     chart = figures.pareto(points, front, titles, title, views.place(base, str(first), str(second)))
     st.plotly_chart(chart, key="sweep_pareto", config=style.TOOLBAR)
 

@@ -30,7 +30,8 @@ from presets.errors import PresetError
 from presets.experiment import Experiment
 
 FIGURE = "timeline"
-_HINT = "Drag to zoom, double-click to reset; the box tool selects a window for the tables below."
+_HINT = "Drag to zoom, double-click to reset, arrow keys to pan; the box tool selects a window for the tables."
+_HINT_PX = 270
 FIRST, SECOND = "-timeline", "-timeline-second"
 
 
@@ -98,7 +99,10 @@ def _figure(chosen: Choice, runs: list[Shown], remark: str) -> None:
         place, asked = view()
         pager()
         _downloads(runs)
-    st.caption(remark)
+        if remark == _HINT:
+            st.caption(remark, width=_HINT_PX)  # beside the buttons: the figure's legend fits the first screen
+    if remark != _HINT:
+        st.caption(remark)
     aligned_at = align.words(chosen.place, chosen.nth_cta, chosen.nth_tile)
     revision = f"{runs[0].experiment.words()}|{asked}|{aligned_at}"
     stale = runs[0].stale

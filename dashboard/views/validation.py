@@ -16,6 +16,7 @@ from dashboard.widgets.validation import chosen, published
 from simfa import coverage
 
 TABLE_PX, ROW_PX, HEAD_PX = 440, 30, 36
+FEW_COLUMNS = 4
 
 
 def page() -> View:
@@ -53,7 +54,7 @@ def _show(view: View, answer: Answer) -> None:
         _words(view, answer)
         _table(view, answer)
     else:
-        left, right = st.columns([5, 4], gap="medium")
+        left, right = st.columns([1, 1] if len(answer.table.columns) > FEW_COLUMNS else [5, 4], gap="medium")
         with left:
             _chart(view, answer)
         with right:

@@ -58,17 +58,24 @@ def pin_button(recipe: Recipe, records: Sequence[Record], label: str = "Set as b
     )
 
 
-def banner() -> None:
-    """On top of every page: the pinned baseline, and sweeps that run; nothing where there is neither."""
-    found, running = pinned(), state.sweeps().active()
-    if found is None and not running:
-        return
+def banner(sweeps: bool = True) -> None:
+    """On top of every page: the pinned baseline, and, unless the page shows them itself, sweeps that run."""
+    found = pinned()
     if found is not None:
         said, button = st.columns([12, 1], vertical_alignment="center")
         said.caption(f"**Baseline:** {markdown(found.words())}", help=_ABOUT)
         button.button("Unpin", key="unpin", on_click=_unpin, type="tertiary")
-    if running:
-        st.caption(f"**Sweep:** {summary.running(running[0], 1)}, {len(running)} in line")
+    if sweeps and state.sweeps().active():
+        _sweeps()
+
+
+@st.fragment(run_every=1.0)
+def _sweeps() -> None:
+    """How far sweeps are; the line stays when they have ended, until the page is drawn anew."""
+    running = state.sweeps().active()
+    others = f"; {len(running) - 1} more in line" if len(running) > 1 else ""
+    said = f"{summary.running(running[0], 1)}{others}" if running else "ended; the Sweep page has its results"
+    st.caption(f"**Sweep:** {said}")
 
 
 def _pin(recipe: Recipe, records: list[Record]) -> None:

@@ -79,7 +79,7 @@ def _line(desk: Desk, entry: Entry) -> None:
         return
     text, button = st.columns([11, 1], vertical_alignment="center")
     if entry.refusal:
-        text.info("  \n".join(markdown(line) for line in f"Not read. {entry.refusal}".splitlines()))
+        text.warning("  \n".join(markdown(line) for line in f"Not read. {entry.refusal}".splitlines()))
     elif entry.loaded is not None:
         more = f" Not read: {entry.loaded.not_read}" if entry.loaded.not_read else ""
         text.markdown(f"**{markdown(entry.name)}**: {markdown(entry.loaded.words() + more)}")

@@ -19,6 +19,7 @@ from dashboard.sweep.plan import Plan
 from dashboard.sweep.run import QUEUED, Sweep
 from dashboard.widgets import url
 from dashboard.widgets.experiment import start
+from dashboard.widgets.simulation import STATUS_HEIGHT_PX
 from presets.errors import PresetError
 
 _MODES = {plan.GRID: "Grid", plan.LIST: "List", plan.SENSITIVITY: "Sensitivities"}
@@ -53,7 +54,7 @@ def controls(recipe: Recipe) -> Asked | None:
     try:
         made = _sensitivity(recipe, estimator) if mode == plan.SENSITIVITY else plan.make(recipe, mode, _varied())
     except PresetError as error:
-        st.error(f"This sweep cannot be run. {brief(error)}")
+        st.error(f"This sweep cannot be run: {brief(error)}")
         return None
     return Asked(made, estimator, METRICS[metric])
 
@@ -88,7 +89,7 @@ def _varied() -> str:
         st.caption("Values as 512,1024 or 1024..131072*2 or 32..128+32, with units; up to three parameters.")
     with left:
         text = st.text_area(
-            "Varied, one parameter a line", start("vary"), key="vary", height=110, persist_state="session"
+            "Varied, one parameter a line", start("vary"), key="vary", height=90, persist_state="session"
         )
     return text or ""
 
@@ -143,17 +144,20 @@ def rows(asked: Asked) -> list[Row]:
     if not ESTIMATORS[asked.estimator].simulated:
         return evaluate.instant(asked.plan, asked.estimator)
     sweep = state.sweeps().recall(asked.plan, asked.estimator)
-    if sweep is None:
-        sweep = Sweep("", asked.plan, asked.estimator)
-        _start(asked, sweep)
-    elif sweep.active:
-        _watch(sweep.key)
-    else:
-        _ended(asked, sweep)
+    if sweep is not None and sweep.message:
+        st.error(sweep.message)
+    with st.container(height=STATUS_HEIGHT_PX, border=False, vertical_alignment="center"):
+        if sweep is None:
+            sweep = Sweep("", asked.plan, asked.estimator)
+            _start(asked, sweep)
+        elif sweep.active:
+            _watch(sweep.key)
+        else:
+            _ended(asked, sweep)
     return list(sweep.rows)
 
 
-def _start(asked: Asked, sweep: Sweep, label: str = "Run the sweep") -> None:
+def _start(asked: Asked, sweep: Sweep, label: str = "Run the sweep", said: str = "") -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button(label, key="sweep_start", type="primary"):
             try:
@@ -163,15 +167,16 @@ def _start(asked: Asked, sweep: Sweep, label: str = "Run the sweep") -> None:
             else:
                 st.rerun()
         where = settings.dask_scheduler()
-        st.caption(summary.forecast(sweep) + (f" On Dask at {where}." if where else ""))
+        ahead = len(state.sweeps().active())
+        words = (said, summary.forecast(sweep), f"On Dask at {where}." if where else "", summary.ahead(ahead))
+        st.caption(" ".join(filter(None, words)))
 
 
 def _ended(asked: Asked, sweep: Sweep) -> None:
-    if sweep.message:
-        st.error(sweep.message)
-    st.caption(summary.ended(sweep))
     if summary.unfinished(sweep):
-        _start(asked, sweep, "Run what is left")
+        _start(asked, sweep, "Run what is left", summary.ended(sweep))
+    else:
+        st.caption(summary.ended(sweep))
 
 
 @st.fragment(run_every=0.5)

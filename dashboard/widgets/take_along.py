@@ -8,7 +8,7 @@ import streamlit as st
 from dashboard import citation
 from dashboard.report import render
 from dashboard.report.document import Link, Report
-from dashboard.widgets import url
+from dashboard.widgets import browser_download, url
 from dashboard.widgets.experiment import DEFAULTS
 
 _WHAT = f"One HTML file ({render.size_note()}) with figures, tables, parameters, versions and the link."
@@ -30,14 +30,14 @@ def take_along(
     link = here(page, own)
     st.markdown("##### Report and citation")
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.download_button(
-            "Download the report",
-            lambda: render.html(make(link)),
-            f"{name}.html",
-            "text/html",
-            key=f"report-{page or 'compare'}",
-            on_click="ignore",
-        )
+        with st.container(width="content"):
+            browser_download.download(
+                "Download the report",
+                lambda: render.html(make(link)),
+                f"{name}.html",
+                "text/html",
+                key=f"report-{page or 'compare'}",
+            )
         st.caption(f"{_WHAT} It opens without a network. {note}".strip())
     st.code(citation.line(subject), language=None, wrap_lines=True)
     with st.expander("BibTeX"):

@@ -16,6 +16,7 @@ from presets.experiment import Experiment
 _VIEW, _VISIBLE, _PAGED = "timeline_drawn_view", "timeline_visible", "timeline_paged"
 _OPENED, _FIRST, _BOX = "timeline_opened", "timeline_first_view", "timeline_box"
 _MOVED, _RESET, _REDRAWN = "timeline_moved", "timeline_reset", "timeline_redrawn"
+_LEFT = "timeline_left"  # the window that a double-click left, until the browser tells another one
 _KEPT: dict[str, Any] = {"persist_state": "session"}
 
 
@@ -65,7 +66,7 @@ def choice(experiment: Experiment) -> tuple[Choice, DeltaGenerator]:
     try:
         second = pinned.experiment if pinned and to_baseline else what_if.changed(experiment, name)
     except PresetError as error:
-        st.error(f"No second run. {brief(error)}")
+        st.error(f"No second run: {brief(error)}")
         second = None
     second_name = "Baseline" if to_baseline else name
     return Choice(int(sm), second, second_name, to_baseline, place, nth_cta, nth_tile), row
@@ -151,9 +152,15 @@ def moved() -> None:
     st.session_state[_MOVED] = True
 
 
-def was_moved() -> bool:
-    """Whether somebody has since this was last asked."""
-    return bool(st.session_state.pop(_MOVED, False))
+def was_moved(visible: Window) -> bool:
+    """Whether somebody has since this was last asked; not by a double-click that `start_again` has answered."""
+    moved, left = st.session_state.pop(_MOVED, False), st.session_state.get(_LEFT)
+    if left is None:
+        return bool(moved)
+    if left.text() == visible.text():
+        return False
+    del st.session_state[_LEFT]
+    return bool(moved)
 
 
 def draw_there(window: Window) -> None:
@@ -168,9 +175,12 @@ def was_reset() -> None:
 
 
 def start_again() -> None:
-    """After a double-click: back to the view asked for, where the figure has since been drawn for another."""
+    """After a double-click: back to the view asked for, where the figure has since been drawn for another.
+
+    The browser may tell of the window that Plotly went back to only after that, and it is not to be drawn again.
+    """
     if st.session_state.pop(_RESET, False) and st.session_state.pop(_REDRAWN, False):
-        st.session_state.pop(_VIEW, None)
+        st.session_state[_LEFT] = st.session_state.pop(_VIEW)[2]
         st.session_state.pop(_VISIBLE, None)
         st.rerun()
 

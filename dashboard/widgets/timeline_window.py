@@ -52,8 +52,6 @@ def window_section(
     remember_visible(visible)
     remember_box(box)
     start_again()
-    if was_moved() and not shown.complete(runs, first_view, visible):
-        draw_there(visible)
     axis = box or visible
     st.markdown(f"**{shown.window_words(axis, runs, box is not None)}**")
     st.table(shown.utilization(runs, axis))
@@ -63,6 +61,8 @@ def window_section(
             if base is not None:
                 st.caption(f"{run.name}{_IN_BRACKETS if run is subject else ''}")
             st.table(run.warpgroups(axis, base if run is subject else None))
+    if was_moved(visible) and not shown.complete(runs, first_view, visible):
+        draw_there(visible)  # after the tables: they need not wait for the figure
     st.caption(_NOTE)
     with st.container(horizontal=True):
         downloads("timeline_utilization", shown.utilization_rows(runs, axis), "Utilisation")

@@ -1,7 +1,8 @@
 """The cycles that a figure shows at the moment: what a person has zoomed and panned to in the browser.
 
-Streamlit tells a page of selections in a figure but not of its zoom. This component reads the figure's public axis
-range a few times a second and reports a range that has come to rest.
+Streamlit tells a page of selections in a figure but not of its zoom. This component hears the figure's own events,
+and reads its public axis range a few times a second besides: a figure that is put in place of another has none yet.
+It also makes the figure reachable by keyboard: with nothing else in focus, or the figure itself, arrow keys pan it.
 """
 
 import math
@@ -15,24 +16,55 @@ _SCRIPT = """
 export default function (component) {
   const { data, setStateValue, setTriggerValue } = component;
   let reported = null, seen = null;
-  const timer = setInterval(() => {
-    const plot = document.querySelector('.st-key-' + data.figure + ' .js-plotly-plot');
-    const range = plot && plot.layout && plot.layout.xaxis && plot.layout.xaxis.range;
-    if (!range) return;
-    if (plot.on && !plot.simfaWatched) {
-      plot.simfaWatched = true;
-      plot.on('plotly_doubleclick', () => { setTriggerValue('reset', true); });
-    }
+  const find = () => document.querySelector('.st-key-' + data.figure + ' .js-plotly-plot');
+  const report = (range) => {
     const now = range[0] + ' ' + range[1];
-    if (now === seen && now !== reported) {
-      reported = now;
-      setStateValue('range', [Number(range[0]), Number(range[1])]);
-    }
+    if (now === reported) return;
+    reported = seen = now;
+    setStateValue('range', [Number(range[0]), Number(range[1])]);
+  };
+  const rangeOf = (plot) => plot && plot.layout && plot.layout.xaxis && plot.layout.xaxis.range;
+  const watch = (plot) => {
+    plot.simfaWatched = true;
+    plot.tabIndex = 0;
+    plot.setAttribute('role', 'application');
+    plot.setAttribute('aria-label', data.label);
+    plot.on('plotly_doubleclick', () => { setTriggerValue('reset', true); });
+    plot.on('plotly_relayout', () => { const range = rangeOf(plot); if (range) report(range); });
+  };
+  const timer = setInterval(() => {
+    const plot = find(), range = rangeOf(plot);
+    if (!range) return;
+    if (plot.on && !plot.simfaWatched) watch(plot);
+    const now = range[0] + ' ' + range[1];
+    if (now === seen) report(range);
     seen = now;
   }, 150);
-  return () => clearInterval(timer);
+  const pan = (plot, share) => {  // as a person does: dragging with Shift held pans a figure whose drags zoom
+    const panel = plot.querySelector('.nsewdrag'), box = panel.getBoundingClientRect();
+    const y = box.top + box.height / 2, from = box.left + box.width / 2, to = from - share * box.width;
+    const send = (target, type, x) => target.dispatchEvent(new MouseEvent(type, {
+      bubbles: true, cancelable: true, view: window, clientX: x, clientY: y, button: 0, buttons: 1, shiftKey: true,
+    }));
+    send(panel, 'mousedown', from);
+    const cover = document.querySelector('.dragcover') || document;
+    send(cover, 'mousemove', to);
+    send(cover, 'mouseup', to);
+  };
+  const shares = { ArrowLeft: -0.25, ArrowRight: 0.25 };
+  const pressed = (event) => {
+    const focus = document.activeElement, plot = find();
+    const free = !focus || focus === document.body || (plot && plot.contains(focus));
+    const plain = !(event.shiftKey || event.altKey || event.ctrlKey || event.metaKey);
+    if (!plot || !free || !plain || !(event.key in shares)) return;
+    event.preventDefault();
+    pan(plot, shares[event.key]);
+  };
+  document.addEventListener('keydown', pressed);
+  return () => { clearInterval(timer); document.removeEventListener('keydown', pressed); };
 }
 """
+_LABEL = "Timeline. Left and right arrow keys pan it by a quarter; with Shift by nearly all of what is shown."
 _component = st.components.v2.component("simfa_visible_window", js=_SCRIPT)
 
 
@@ -43,7 +75,7 @@ def visible_window(figure: str, otherwise: Window, moved: Callable[[], None], re
     """
     found = _component(
         key=f"{figure}_window",
-        data={"figure": figure},
+        data={"figure": figure, "label": _LABEL},
         default={"range": None},
         on_range_change=moved,
         on_reset_change=reset,

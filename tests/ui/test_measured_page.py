@@ -121,11 +121,11 @@ def test_what_files_do_not_say_is_asked_once_and_stays_in_the_table(app):
 )
 def test_a_refusal_is_one_calm_sentence_and_the_gallery_stays(app, name, sentence):
     upload(app, name)
-    said = app.info[0].value.replace("\\", "").replace("\u2060", "")
+    said = app.warning[0].value.replace("\\", "").replace("\u2060", "")
     assert said.startswith(f"Not read. {name}: ") and sentence in said
     assert not app.error and "public measurements" in markdown(app)
     app.button(key=next(b.key for b in app.button if b.label == "Remove")).click().run()
-    assert not app.info
+    assert not app.warning
 
 
 def test_an_ambiguous_file_asks_and_the_answer_reads_it(app):
@@ -159,7 +159,7 @@ def test_a_plain_table_is_compared_and_its_errors_are_said_line_by_line(app):
     upload(app, "t.csv", contents=table)
     assert "1 kernel of your files" in markdown(app)
     upload(app, "u.csv", contents=table.replace(b"4096", b"-1"))
-    said = app.info[0].value.replace("\\", "").replace("\u2060", "")
+    said = app.warning[0].value.replace("\\", "").replace("\u2060", "")
     assert "u.csv, line 2: seq: '-1' is not allowed" in said
 
 

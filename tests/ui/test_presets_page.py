@@ -55,3 +55,15 @@ def test_values_that_differ_from_the_baseline_stand_beside_each_other():
 
 def test_without_a_baseline_there_is_no_such_column():
     assert "Baseline" not in opened().dataframe[0].value.columns
+
+
+def test_a_wrong_what_if_is_said_and_the_presets_stay_to_look_the_key_up():
+    app = opened(set="l2.bites=1")
+    assert "unknown key 'l2.bites'" in app.error[0].value
+    assert "l2.bytes" in set(app.dataframe[0].value["Key"]) and "without the changes" in app.info[0].value
+
+
+def test_rates_have_units():
+    values = opened().dataframe[0].value.set_index("Key")
+    assert values.loc["tensor.fp16_flop_per_cycle", "Unit"] == "FLOP/cycle"
+    assert values.loc["tensor.shared_bytes_per_cycle", "Unit"] == "B/cycle"

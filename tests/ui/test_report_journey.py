@@ -69,6 +69,18 @@ def test_a_report_opens_offline_with_its_figures_and_the_numbers_of_the_page(
     again.get_by_text("LLM-Viewer (peer)").first.wait_for()
 
 
+def test_a_click_while_the_page_is_drawn_anew_still_brings_the_report(open_page, tmp_path):
+    page = open_page("timeline")
+    page.get_by_text("Report and citation").wait_for()
+    page.get_by_text("Visible window: ").wait_for()
+    batch = page.get_by_label("Batch", exact=True).and_(page.locator("input"))
+    for number, delay_ms in enumerate((0, 100, 1800), start=2):
+        batch.fill(str(number))
+        batch.press("Enter")
+        page.wait_for_timeout(delay_ms)
+        assert taken(page, tmp_path).stat().st_size > 10**6
+
+
 def test_text_of_a_report_follows_the_colour_scheme_and_paper_is_light(open_page, offline, tmp_path):
     page = open_page("validation?study=fa3")
     page.get_by_text("Report and citation").wait_for()

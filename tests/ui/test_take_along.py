@@ -11,6 +11,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from dashboard import citation, provenance
+from dashboard.widgets import browser_download
 from tests.dashboard.report.reading import Read
 from tests.ui.conftest import ROOT
 from tests.ui.test_links import opened, query
@@ -41,6 +42,11 @@ def buttons(monkeypatch):
         return original(self, label, data, file_name, *more, **given)
 
     monkeypatch.setattr(st.delta_generator.DeltaGenerator, "download_button", recorded)
+
+    def made(label, make, name, mime, key):
+        found[label] = found[name] = Pressed(name, make)
+
+    monkeypatch.setattr(browser_download, "download", made)
     monkeypatch.setattr(st, "download_button", lambda *a, **k: recorded(st._main, *a, **k))
     return found
 

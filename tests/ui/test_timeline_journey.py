@@ -87,6 +87,38 @@ def test_the_keyboard_moves_the_window(open_page):
     assert page.evaluate(RANGES)[:2] == pytest.approx([24_000, 54_000])
 
 
+def test_arrow_keys_pan_the_figure_but_not_from_a_field(open_page):
+    page = open_page("timeline")
+    status(page)
+    page.locator(f"{PLOT}[tabindex='0']").wait_for()  # by now the page listens
+    page.keyboard.press("ArrowRight")
+    page.get_by_text("from 7,500 to 37,500").wait_for()
+    page.locator(PLOT).focus()
+    page.keyboard.press("ArrowLeft")
+    page.get_by_text("from 0 to 30,000").wait_for()
+    page.get_by_label("Second run: what if", exact=True).and_(page.locator("input")).focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_timeout(600)
+    assert page.evaluate(RANGES)[:2] == pytest.approx([0, 30_000])
+
+
+def test_a_double_click_goes_back_where_a_zoom_was_drawn_finer(open_page):
+    page = open_page(
+        "timeline?params=paper&second=tma.inflight_lines%3D128"
+    )  # with more spans than are drawn at once
+    status(page, runs=2)
+    page.get_by_text("from 0 to 30,000").wait_for()
+    drag(page, 0.3, 0.6)
+    page.get_by_text("from 0 to 30,000").wait_for(state="detached")
+    page.wait_for_function("location.search.includes('window=')")
+    drawn(page)
+    box = page.locator(f"{PLOT} .nsewdrag").first.bounding_box()
+    page.mouse.dblclick(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.get_by_text("from 0 to 30,000").wait_for()
+    page.wait_for_timeout(1500)  # it used to jump back
+    assert page.evaluate(RANGES)[:2] == pytest.approx([0, 30_000])
+
+
 def test_a_box_selects_a_window_for_the_table(open_page):
     page = open_page("timeline?seq=1024")
     status(page)

@@ -98,7 +98,7 @@ def test_a_second_run_is_laid_beside_the_first(app):
 )
 def test_a_wrong_second_run_is_answered_in_one_sentence_beside_the_first(app, text, message):
     app.text_input(key="second").set_value(text).run()
-    assert message in app.error[0].value and app.error[0].value.startswith("No second run.")
+    assert message in app.error[0].value and app.error[0].value.startswith("No second run:")
     assert list(app.table[0].value.index) == ["This experiment"] and not app.exception
 
 

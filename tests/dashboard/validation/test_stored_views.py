@@ -64,7 +64,7 @@ def test_the_title_of_fig_4_says_whether_mshrs_bind() -> None:
 def test_table_5_has_the_papers_column_and_names_no_error_of_ours() -> None:
     answer = studies.table5("#000000")
     assert list(answer.table["Launches"]) == [9, 9, 6, 6]
-    assert "MAPE 64.3 %" in answer.table["Paper: error against its hardware"][1]
+    assert "MAPE 64.3 %" in answer.table["Paper's error"][1]
     assert "error" not in answer.title
 
 
