@@ -90,7 +90,7 @@ def sidebar() -> Experiment | None:
         st.session_state["recipe"] = asked
         return asked.experiment()
     except PresetError as error:
-        st.error(f"This experiment cannot be run. {brief(error)}")
+        st.error(f"This experiment cannot be run: {brief(error)}")
         return None
 
 
