@@ -53,10 +53,10 @@ _BOTTOM_UP = ("TMA", "MUFU", "tensor core", "consumer 3", "consumer 2", "consume
 def figure(
     spans: pd.DataFrame, clock_hz: float, view: tuple[int, int], title: str, stale: bool = False
 ) -> go.Figure:
-    """Spans (`dashboard.spans`) as bars over cycles; `view` is what is shown at first. Waits are light."""
+    """Spans (`dashboard.spans`) as bars over cycles; waits are light. `view` is what is shown: see `bars`."""
     names = rows(spans)
     us = 1e6 / clock_hz
-    chart = go.Figure(list(bars(spans, us, 0, 0, stale)))
+    chart = go.Figure(list(bars(spans, us, 0, 0, stale, view)))
     chart.update_yaxes(
         tickvals=list(range(len(names))), ticktext=names, range=[-0.6, len(names) - 0.4], fixedrange=True
     )

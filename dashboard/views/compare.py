@@ -161,7 +161,7 @@ def _pipeline(experiment: Experiment, given: dict[str, Any] | None, why_not: str
         persist_state="session",
     )
     ctas = spans["cta"].nunique()
-    title = f"SM {TIMELINE_SM} ran {ctas} CTAs{standing.mark(shown)}; drag to zoom, double-click for all of it"
+    title = f"SM {TIMELINE_SM} ran {ctas} CTAs{standing.mark(shown)}; drag to zoom, double-click to reset"
     window = gantt.window(spans, VIEWS.get(view or "Start", 0.0))
     chart = state.once(
         "gantt",
