@@ -21,6 +21,7 @@ from dashboard import settings
 
 IDLE_TIMEOUT_S = 3600
 PARENT_CHECK_S = 1.0
+NICENESS = 10  # of a worker: about a tenth of a core where pages want all of it
 
 
 class WorkerLost(Exception):
@@ -43,9 +44,7 @@ class Worker:
         if self._over:
             raise WorkerLost
         if self._executor is None:
-            self._executor = ProcessPoolExecutor(
-                1, timeout=IDLE_TIMEOUT_S, initializer=partial(leave_with_parent, os.getpid())
-            )
+            self._executor = ProcessPoolExecutor(1, timeout=IDLE_TIMEOUT_S, initializer=partial(begin, os.getpid()))
             future = self._executor.submit(function, *arguments)
             _end_workers_first()
         else:
@@ -134,8 +133,15 @@ def _close_shared() -> None:
         _shared.close()
 
 
+def begin(parent_pid: int) -> None:
+    """As a worker process starts: it gives way to the pages, which have less to do and somebody waiting."""
+    if hasattr(os, "nice"):  # not on Windows
+        os.nice(NICENESS)
+    leave_with_parent(parent_pid)
+
+
 def leave_with_parent(parent_pid: int) -> None:
-    """As a worker process starts: let it end soon after the process that started it is gone, however that ended.
+    """Let this process end soon after the one that started it is gone, however that ended.
 
     loky's workers wait for work on a pipe that their siblings hold open too, so they would outlive a killed server.
     """

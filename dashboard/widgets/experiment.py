@@ -178,20 +178,32 @@ def _workload(dtypes: list[str]) -> dict[str, Any]:
 
 
 def _length() -> int:
-    """Exact tokens, and a slider over powers of two that sets them."""
+    """Exact tokens, and a slider over powers of two that sets them.
+
+    A length that the slider did not set gets a slider of its own. Moved by the page instead, the slider would race
+    with the browser, which can report its old place, or the new one, as if a person had moved it.
+    """
     exact = _whole("Sequence length (tokens)", "seq")
-    nearest = min(max(2 ** round(math.log2(exact)), _POWERS[0]), _POWERS[-1])
-    st.session_state["seq_slider"] = nearest
+    if st.session_state.get("seq_slid") != exact:
+        st.session_state["seq_slid"] = exact
+        st.session_state["seq_sliders"] = st.session_state.get("seq_sliders", 0) + 1
+    key = f"seq_slider_{st.session_state['seq_sliders']}"
     st.select_slider(
         "Powers of two",
         _POWERS,
-        nearest,
-        key="seq_slider",
+        min(max(2 ** round(math.log2(exact)), _POWERS[0]), _POWERS[-1]),
+        key=key,
         format_func=lambda n: f"{n // 1024}K" if n >= 1024 else str(n),
-        on_change=lambda: st.session_state.update(seq=st.session_state["seq_slider"]),
+        on_change=_slid,
+        args=(key,),
         label_visibility="collapsed",
     )
     return exact
+
+
+def _slid(key: str) -> None:
+    length = st.session_state[key]
+    st.session_state.update(seq=length, seq_slid=length)
 
 
 def _hardware(gpus: list[str], kernels: list[str]) -> dict[str, Any]:

@@ -46,6 +46,10 @@ def test_a_call_runs_in_another_process_and_the_next_one_in_the_same(pool):
     assert pool.call(os.getpid) == pool.call(os.getpid) != os.getpid()
 
 
+def test_a_worker_gives_way_to_the_pages(pool):
+    assert pool.call(os.nice, 0) > os.nice(0)
+
+
 def test_errors_come_back_as_they_are(pool):
     with pytest.raises(ZeroDivisionError):
         pool.call(divmod, 1, 0)

@@ -53,9 +53,21 @@ def test_the_closed_forms_answer_at_once_and_the_simulation_follows(app):
 
 
 def test_the_slider_sets_the_exact_length(app):
-    app.select_slider(key="seq_slider").set_value(512).run()
+    slider = app.sidebar.select_slider[0].set_value(512)
+    slider.run()
     assert app.number_input(key="seq").value == 512
     assert "512 tokens" in app.markdown[0].value
+    assert app.sidebar.select_slider[0].key == slider.key, "it keeps the keyboard's focus"
+
+
+def test_a_typed_length_gets_a_slider_of_its_own_so_that_no_late_report_of_the_old_one_moves_it(app):
+    before = app.sidebar.select_slider[0].key
+    app.number_input(key="seq").set_value(3200).run()
+    slider = app.sidebar.select_slider[0]
+    assert slider.key != before and slider.value == 4096
+    assert app.number_input(key="seq").value == 3200
+    slider.set_value(8192).run()
+    assert app.number_input(key="seq").value == 8192
 
 
 def test_differences_go_to_the_chosen_reference(app):
