@@ -187,23 +187,30 @@ def _length() -> int:
     if st.session_state.get("seq_slid") != exact:
         st.session_state["seq_slid"] = exact
         st.session_state["seq_sliders"] = st.session_state.get("seq_sliders", 0) + 1
-    key = f"seq_slider_{st.session_state['seq_sliders']}"
+    number = st.session_state["seq_sliders"]
     st.select_slider(
         "Powers of two",
         _POWERS,
-        min(max(2 ** round(math.log2(exact)), _POWERS[0]), _POWERS[-1]),
-        key=key,
+        _nearest(exact),
+        key=f"seq_slider_{number}",
         format_func=lambda n: f"{n // 1024}K" if n >= 1024 else str(n),
         on_change=_slid,
-        args=(key,),
+        args=(number,),
         label_visibility="collapsed",
     )
     return exact
 
 
-def _slid(key: str) -> None:
-    length = st.session_state[key]
-    st.session_state.update(seq=length, seq_slid=length)
+def _slid(number: int) -> None:
+    """Take the slider's length. A report of an earlier slider, or of the place where it was put, is no move."""
+    length = st.session_state[f"seq_slider_{number}"]
+    if number == st.session_state["seq_sliders"] and length != _nearest(st.session_state["seq"]):
+        st.session_state.update(seq=length, seq_slid=length)
+
+
+def _nearest(length: int) -> int:
+    """The power of two that the slider shows for a length."""
+    return min(max(2 ** round(math.log2(length)), _POWERS[0]), _POWERS[-1])
 
 
 def _hardware(gpus: list[str], kernels: list[str]) -> dict[str, Any]:
