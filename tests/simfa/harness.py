@@ -264,7 +264,7 @@ def run(gpu: Tiny, roles: Sequence[Any], *args: Any, **options: Any) -> Outcome:
 def drive(built: machine.Machine) -> Outcome:
     """Run a machine to its end by the simulator's own loop."""
     loop.begin(built)
-    simulate._finish(built, None, None)
+    simulate._finish(built, None, None, None, simulate.CHUNK_EVENTS)
     return outcome(built)
 
 

@@ -22,7 +22,7 @@ def observed(gpu: harness.Tiny, sm: int = 0, **options: Any) -> tuple[harness.ma
     built = harness.build(gpu, [LOADS, MATH], maps=[lines(40)], **options)
     meters = gauges.make_gauges(sm)
     loop.begin(built)
-    simulate._finish(built, None, None, meters)
+    simulate._finish(built, None, None, meters, simulate.CHUNK_EVENTS)
     return built, occupancy.columns(meters, built)
 
 
@@ -124,7 +124,7 @@ def test_a_deadlock_is_reported_from_an_observed_run_too() -> None:
     built = harness.build(tiny(), [program("MB_WAIT sid=1")])
     loop.begin(built)
     with pytest.raises(simulate.SimulationError, match="deadlock at cycle"):
-        simulate._finish(built, None, None, gauges.make_gauges(0))
+        simulate._finish(built, None, None, gauges.make_gauges(0), simulate.CHUNK_EVENTS)
 
 
 def plain_gauges() -> dict[int, occupancy.Gauge]:

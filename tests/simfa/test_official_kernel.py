@@ -56,7 +56,7 @@ def test_every_case_runs_to_its_end_and_moves_the_tiles_bytes(
     todo = experiment(options(head_dim, seq, seq_kv, causal, dtype))
     machine = launch.build(todo, 0, -1)
     loop.begin(machine)
-    simulate._finish(machine, None, None)
+    simulate._finish(machine, None, None, None, simulate.CHUNK_EVENTS)
     assert leaks(machine) == []
     row_bytes = head_dim * todo.precision_bytes
     read = np.minimum(tiles.kv_tiles(todo) * todo.kernel.tile.kv_rows, seq_kv)
