@@ -31,7 +31,6 @@ from presets.experiment import Experiment
 
 FIGURE = "timeline"
 _HINT = "Drag to zoom, double-click to reset, arrow keys to pan; the box tool selects a window for the tables."
-_HINT_PX = 270
 FIRST, SECOND = "-timeline", "-timeline-second"
 
 
@@ -99,10 +98,7 @@ def _figure(chosen: Choice, runs: list[Shown], remark: str) -> None:
         place, asked = view()
         pager()
         _downloads(runs)
-        if remark == _HINT:
-            st.caption(remark, width=_HINT_PX)  # beside the buttons: the figure's legend fits the first screen
-    if remark != _HINT:
-        st.caption(remark)
+    st.caption(remark)  # always one line in one place: else the figure below would be taken out and put in again
     aligned_at = align.words(chosen.place, chosen.nth_cta, chosen.nth_tile)
     revision = f"{runs[0].experiment.words()}|{asked}|{aligned_at}"
     stale = runs[0].stale
