@@ -117,6 +117,7 @@ def test_a_zoomed_timeline_is_in_the_url_and_opens_there(open_page):
     page.wait_for_function("location.search.includes('window=8000..13000')")
     again = open_page("timeline" + page.evaluate("location.search"))
     again.get_by_text("from 8,000 to 13,000").wait_for()
+    assert "window=8000..13000" in again.url
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (1920, False), (1920, True)])

@@ -107,6 +107,7 @@ def test_a_server_with_a_wrong_value_says_so_on_its_page(browser):
         page = context.new_page()
         page.goto(f"http://127.0.0.1:{port}/")
         page.get_by_text("SIMFA_SIMULATIONS: 'many' is not a whole number of simulations; write it as 4").wait_for()
+        assert page.get_by_text("Traceback").count() == 0
         context.close()
     finally:
         process.terminate()

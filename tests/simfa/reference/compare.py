@@ -27,6 +27,9 @@ gpus = st.builds(
 )
 
 
+ENDINGS = ("finished", "deadlock")
+
+
 def compare(
     gpu: Tiny,
     roles: list[Any],
