@@ -203,8 +203,10 @@ def _length() -> int:
 
 def _slid(number: int) -> None:
     """Take the slider's length. A report of an earlier slider, or of the place where it was put, is no move."""
+    if number != st.session_state["seq_sliders"]:
+        return
     length = st.session_state[f"seq_slider_{number}"]
-    if number == st.session_state["seq_sliders"] and length != _nearest(st.session_state["seq"]):
+    if length != _nearest(st.session_state["seq"]):
         st.session_state.update(seq=length, seq_slid=length)
 
 

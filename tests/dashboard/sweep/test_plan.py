@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dashboard import units
-from dashboard.recipe import Recipe
-from dashboard.sweep import evaluate, plan
+from dashboard.recipe import PRESETS, WORKLOAD, Recipe
+from dashboard.sweep import evaluate, plan, summary
 from dashboard.sweep.axes import parse_axis
 from presets.errors import PresetError
 from presets.quantity import parse_number
@@ -162,3 +162,16 @@ def test_a_hostile_url_is_the_default(text):
 )
 def test_a_range_beyond_floating_point_ends_there(line, count):
     assert len(parse_axis(line).values) == count
+
+
+@pytest.mark.parametrize("params", ["paper", "calibrated"])
+def test_a_study_of_the_simulator_starts_with_what_moves_it_in_either_set(params):
+    known = plan.numeric_values(Recipe(params=params).experiment())
+    usual = summary.usual_keys(list(known), simulated=True)
+    assert {"sm.clock_hz", "tma.inflight_lines"} <= set(usual) and len(usual) >= 4
+    assert len(plan.sensitivity(Recipe(params=params), usual, 10).points) == 1 + 2 * len(usual)
+
+
+@pytest.mark.parametrize("key", [*WORKLOAD, *PRESETS])
+def test_what_is_suggested_for_a_parameter_can_be_run(key):
+    assert plan.make(Recipe(llm="llama3.1-405b"), plan.GRID, f"{key}={summary.suggestion(key)}").points
