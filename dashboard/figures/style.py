@@ -15,6 +15,7 @@ TOOLBAR = {"displaylogo": False, "toImageButtonOptions": {"format": "png", "scal
 TIME_TOOLBAR = {
     **TOOLBAR,
     "showAxisDragHandles": False,  # dragging one of two axes of time would part them
+    "doubleClick": "reset",  # never to all that is drawn, which the page would take for a zoom and draw anew
     "modeBarButtonsToRemove": ["lasso2d", "autoScale2d"],
 }
 
