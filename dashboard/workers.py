@@ -11,6 +11,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from concurrent.futures import TimeoutError as TookTooLong
 from functools import partial
 from typing import Any
@@ -38,17 +39,11 @@ class Worker:
     def __init__(self) -> None:
         self._executor: ProcessPoolExecutor | None = None
         self._over = False
+        self._changing = threading.RLock()  # an executor closed while it starts would leave its process behind
 
     def call(self, function: Callable[..., Any], *arguments: Any, within_s: float | None = None) -> Any:
         """`function(*arguments)` in the process. Raises WorkerLost if it dies, Overdue after `within_s` seconds."""
-        if self._over:
-            raise WorkerLost
-        if self._executor is None:
-            self._executor = ProcessPoolExecutor(1, timeout=IDLE_TIMEOUT_S, initializer=partial(begin, os.getpid()))
-            future = self._executor.submit(function, *arguments)
-            _end_workers_first()
-        else:
-            future = self._executor.submit(function, *arguments)
+        future = self._submit(partial(function, *arguments))
         try:
             return future.result(within_s)
         except (BrokenProcessPool, ShutdownExecutorError):
@@ -60,12 +55,31 @@ class Worker:
             self.close()
             raise Overdue from None
 
+    def _submit(self, task: Callable[[], Any]) -> Future[Any]:
+        """Hand `task` to the process, or to a new one where there is none or it died unnoticed."""
+        with self._changing:
+            if self._executor is not None:
+                with contextlib.suppress(BrokenProcessPool):
+                    return self._executor.submit(task)
+                self.close()
+            if self._over:
+                raise WorkerLost
+            self._executor = ProcessPoolExecutor(1, timeout=IDLE_TIMEOUT_S, initializer=partial(begin, os.getpid()))
+            try:
+                future = self._executor.submit(task)
+                _end_workers_first()
+            except RuntimeError:  # this server is ending: nothing can be registered any more
+                self.close()
+                raise WorkerLost from None
+            return future
+
     def close(self, for_good: bool = False) -> None:
         """End the process, whatever it does; the next call starts another one, unless this is `for_good`."""
-        self._over = self._over or for_good
-        executor, self._executor = self._executor, None
-        if executor is not None:
-            executor.shutdown(wait=False, kill_workers=True)
+        with self._changing:
+            self._over = self._over or for_good
+            executor, self._executor = self._executor, None
+            if executor is not None:
+                executor.shutdown(wait=False, kill_workers=True)
 
 
 class Workers:

@@ -64,6 +64,15 @@ def test_a_process_that_dies_is_replaced_and_its_neighbour_lives_on(pool):
         assert one.call(os.getpid) not in pids
 
 
+def test_a_process_that_died_between_two_calls_is_replaced_before_the_next(pool):
+    with pool.lease() as worker:
+        pid = worker.call(os.getpid)
+        os.kill(pid, signal.SIGKILL)
+        until(lambda: gone(pid))
+        time.sleep(0.2)  # for the executor to notice
+        assert worker.call(os.getpid) != pid
+
+
 def test_a_call_that_takes_too_long_is_ended_with_its_process(pool):
     with pool.lease() as worker:
         pid = worker.call(os.getpid)
@@ -116,7 +125,9 @@ def test_a_server_takes_its_busy_workers_with_it(ending):
         "print(pool.call(os.getpid), flush=True)\n"
         "for _ in range(2):\n"
         "    threading.Thread(target=pool.call, args=(time.sleep, 600), daemon=True).start()\n"
-        f"time.sleep({600 if isinstance(ending, signal.Signals) else 5})\n"
+        f"until = time.time() + {600 if isinstance(ending, signal.Signals) else 5}\n"
+        "while time.time() < until:\n"
+        "    time.sleep(0.1)\n"  # one long sleep would not see a signal that came just before it
     )
     server = subprocess.Popen(
         [sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
@@ -129,3 +140,31 @@ def test_a_server_takes_its_busy_workers_with_it(ending):
     server.wait(30)
     until(lambda: all(map(gone, workers)))
     assert len(workers) == 2 and all(map(gone, workers))
+
+
+@pytest.mark.parametrize("step", ["_adjust_process_count", "_start_executor_manager_thread"])
+def test_a_server_that_ends_while_a_worker_starts_leaves_no_process(step):
+    program = (
+        "import threading, time\nfrom joblib.externals.loky.process_executor import ProcessPoolExecutor\n"
+        "from dashboard.workers import shared, WorkerLost\n"
+        f"step, starting = ProcessPoolExecutor.{step}, threading.Event()\n"
+        "def slow(executor):\n"
+        "    step(executor)\n"
+        "    print(*executor._processes, flush=True)\n"
+        "    starting.set()\n"
+        "    time.sleep(1)\n"
+        f"ProcessPoolExecutor.{step} = slow\n"
+        "def ask():\n"
+        "    try:\n"
+        "        shared().call(time.sleep, 600)\n"
+        "    except WorkerLost:\n"
+        "        pass\n"
+        "threading.Thread(target=ask, daemon=True).start()\n"
+        "starting.wait()\n"
+    )
+    command = [sys.executable, "-c", program]
+    server = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    said, complaints = server.communicate(timeout=60)
+    worker = int(said.splitlines()[0])
+    until(lambda: gone(worker))
+    assert gone(worker) and (complaints, server.returncode) == ("", 0)
