@@ -1,6 +1,7 @@
 """A real server and a real browser for the journeys. Without Chromium they skip, unless that is forbidden."""
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -83,8 +84,29 @@ def browser():
         running.close()
 
 
+FAILED = pytest.StashKey[bool]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item):
+    report = yield
+    if report.when == "call":
+        item.stash[FAILED] = report.failed
+    return report
+
+
+def tell_what_was_seen(page, name: str) -> None:
+    """After a failure: where the page was, what it said, and its picture."""
+    ARTIFACTS.mkdir(exist_ok=True)
+    try:
+        print(f"{page.url}\n{page.locator('body').aria_snapshot(timeout=5_000)}")
+        page.screenshot(path=ARTIFACTS / f"failed-{name}.png", timeout=20_000)
+    except Exception as error:  # a page that is gone must not hide why the test failed
+        print(f"the page could not be seen: {error}")
+
+
 @pytest.fixture
-def open_page(browser, server):
+def open_page(browser, server, request):
     """`open_page(query, width=1280, dark=False)`: a fresh session; fails on errors in the browser's console."""
     contexts, errors = [], []
 
@@ -102,6 +124,9 @@ def open_page(browser, server):
 
     yield opened
     for context in contexts:
+        if request.node.stash.get(FAILED, False):
+            for page in context.pages:
+                tell_what_was_seen(page, re.sub(r"\W+", "-", request.node.name))
         context.close()
     assert errors == []
 
