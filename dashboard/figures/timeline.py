@@ -60,6 +60,7 @@ def figure(runs: Sequence[Run], view: tuple[float, float], title: str, aligned_a
         dragmode="zoom",
         hovermode="closest",
         uirevision=revision,
+        meta={"window": list(view)},  # by which the browser says which drawing it tells the zoom of
         legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0, "font": {"size": 11}},
     )
     finish(chart, title, round(pixels) + _TOP_PX + _BOTTOM_PX)

@@ -16,7 +16,6 @@ from presets.experiment import Experiment
 _VIEW, _VISIBLE, _PAGED = "timeline_drawn_view", "timeline_visible", "timeline_paged"
 _OPENED, _FIRST, _BOX = "timeline_opened", "timeline_first_view", "timeline_box"
 _MOVED, _RESET, _REDRAWN = "timeline_moved", "timeline_reset", "timeline_redrawn"
-_LEFT = "timeline_left"  # the window that a double-click left, until the browser tells another one
 _KEPT: dict[str, Any] = {"persist_state": "session"}
 
 
@@ -152,15 +151,9 @@ def moved() -> None:
     st.session_state[_MOVED] = True
 
 
-def was_moved(visible: Window) -> bool:
-    """Whether somebody has since this was last asked; not by a double-click that `start_again` has answered."""
-    moved, left = st.session_state.pop(_MOVED, False), st.session_state.get(_LEFT)
-    if left is None:
-        return bool(moved)
-    if left.text() == visible.text():
-        return False
-    del st.session_state[_LEFT]
-    return bool(moved)
+def was_moved() -> bool:
+    """Whether somebody has since this was last asked."""
+    return bool(st.session_state.pop(_MOVED, False))
 
 
 def draw_there(window: Window) -> None:
@@ -175,12 +168,9 @@ def was_reset() -> None:
 
 
 def start_again() -> None:
-    """After a double-click: back to the view asked for, where the figure has since been drawn for another.
-
-    The browser may tell of the window that Plotly went back to only after that, and it is not to be drawn again.
-    """
+    """After a double-click: back to the view asked for, where the figure has since been drawn for another."""
     if st.session_state.pop(_RESET, False) and st.session_state.pop(_REDRAWN, False):
-        st.session_state[_LEFT] = st.session_state.pop(_VIEW)[2]
+        del st.session_state[_VIEW]
         st.session_state.pop(_VISIBLE, None)
         st.rerun()
 

@@ -61,7 +61,7 @@ def window_section(
             if base is not None:
                 st.caption(f"{run.name}{_IN_BRACKETS if run is subject else ''}")
             st.table(run.warpgroups(axis, base if run is subject else None))
-    if was_moved(visible) and not shown.complete(runs, first_view, visible):
+    if was_moved() and not shown.complete(runs, first_view, visible):
         draw_there(visible)  # after the tables: they need not wait for the figure
     st.caption(_NOTE)
     with st.container(horizontal=True):

@@ -10,8 +10,8 @@ pytestmark = pytest.mark.browser
 
 PLOT = ".st-key-timeline .js-plotly-plot"
 RANGES = f"""() => {{
-    const layout = document.querySelector('{PLOT}').layout;
-    return [...layout.xaxis.range, ...layout.xaxis2.range];
+    const layout = document.querySelector('{PLOT}')?.layout;  // for a moment there is no figure
+    return layout ? [...layout.xaxis.range, ...layout.xaxis2.range] : [];
 }}"""
 
 
@@ -84,7 +84,26 @@ def test_the_keyboard_moves_the_window(open_page):
     page.get_by_text("Visible window: 30,000 cycles").wait_for()
     page.keyboard.press("Shift+ArrowRight")
     page.get_by_text("from 24,000 to 54,000").wait_for()
+    page.wait_for_function(f"({RANGES})()[0] === 24000")
+    page.wait_for_timeout(1500)  # a late word of the figure before it would bring that one back, and so on for ever
+    drawn(page)
     assert page.evaluate(RANGES)[:2] == pytest.approx([24_000, 54_000])
+    assert page.get_by_text("from 24,000 to 54,000").count() == 1
+
+
+def test_windows_asked_for_faster_than_they_are_drawn_end_at_one(open_page):
+    page = open_page("timeline")
+    status(page)
+    page.get_by_text("Visible window: 30,000 cycles").wait_for()
+    for key in ("Shift+ArrowRight", "Shift+ArrowRight", "ArrowRight", "Shift+ArrowLeft", "Shift+ArrowRight"):
+        page.keyboard.press(key)
+        page.wait_for_timeout(250)
+    page.wait_for_timeout(2500)
+    drawn(page)
+    start, end = page.evaluate(RANGES)[:2]
+    page.get_by_text(f"from {start:,.0f} to {end:,.0f}").wait_for(timeout=5_000)
+    page.wait_for_timeout(1000)
+    assert page.evaluate(RANGES)[:2] == [start, end] != [0, 30_000]
 
 
 def test_arrow_keys_pan_the_figure_but_not_from_a_field(open_page):
