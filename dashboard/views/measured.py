@@ -12,7 +12,7 @@ from dashboard.measured.case import Case
 from dashboard.measured.comparison import QUANTITIES, Comparison
 from dashboard.plain import markdown
 from dashboard.report import measured as report
-from dashboard.widgets import baseline, url
+from dashboard.widgets import baseline, browser_download, url
 from dashboard.widgets.downloads import downloads
 from dashboard.widgets.experiment import DEFAULTS, start
 from dashboard.widgets.measured_desk import Desk, desk, gallery_cases, pick
@@ -262,7 +262,7 @@ def _downloads(mine: Desk, found: Comparison, cases: list[Case], names: list[str
             ("Figure as HTML", chart, "measured_parity.html", "text/html"),
             ("Full record as JSON", lambda: recording.to_json(record), "measured_record.json", "application/json"),
         ):
-            st.download_button(label, data, name, mime, on_click="ignore")
+            browser_download.download(label, data, name, mime, key=name)
     st.caption(
         "The record brings this page back: upload it, or give it to the command line. Figures have a PNG button."
     )

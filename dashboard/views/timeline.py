@@ -10,7 +10,7 @@ from dashboard.figures import timeline as timeline_figure
 from dashboard.plain import markdown
 from dashboard.report import timeline as report
 from dashboard.shown import Shown
-from dashboard.widgets import baseline, url
+from dashboard.widgets import baseline, browser_download, url
 from dashboard.widgets.experiment import DEFAULTS, current, sidebar
 from dashboard.widgets.simulation import simulation
 from dashboard.widgets.take_along import take_along
@@ -142,7 +142,7 @@ def _downloads(runs: list[Shown]) -> None:
                 st.caption(table)
                 with st.container(horizontal=True):
                     for label, name, kind, content in files:
-                        st.download_button(label, content, name, kind, key=f"{number} {label}", on_click="ignore")
+                        browser_download.download(label, content, name, kind, key=f"{number} {label}")
 
 
 def _take_along(runs: list[Shown], visible: Window, box: Window | None, aligned_at: str) -> None:

@@ -5,8 +5,10 @@ drawn anew names one that is gone, and nothing happens. Here the click is rememb
 component hands the file to the browser again with every redraw until the browser says that it has it.
 """
 
+import base64
 import uuid
 from collections.abc import Callable
+from typing import Any
 
 import streamlit as st
 
@@ -15,7 +17,8 @@ export default function (component) {
   const { data, setTriggerValue } = component;
   if (window.simfaTaken !== data.token) {
     window.simfaTaken = data.token;
-    const address = URL.createObjectURL(new Blob([data.content], { type: data.mime }));
+    const content = data.bytes ? Uint8Array.from(atob(data.content), c => c.charCodeAt(0)) : data.content;
+    const address = URL.createObjectURL(new Blob([content], { type: data.mime }));
     const link = document.createElement('a');
     link.href = address;
     link.download = data.name;
@@ -30,8 +33,8 @@ export default function (component) {
 _component = st.components.v2.component("simfa_download", js=_SCRIPT)
 
 
-def download(label: str, make: Callable[[], str], name: str, mime: str, key: str) -> None:
-    """A button that makes a text file and downloads it.
+def download(label: str, make: Callable[[], str | bytes], name: str, mime: str, key: str, **button: Any) -> None:
+    """A button that makes a file of text or bytes and downloads it; `button` is what else `st.button` takes.
 
     Both callbacks run before the page does: a redraw that starts another one half-way cannot undo them.
     """
@@ -40,10 +43,18 @@ def download(label: str, make: Callable[[], str], name: str, mime: str, key: str
     def pressed() -> None:
         st.session_state[asked] = {"token": uuid.uuid4().hex, "name": name, "mime": mime}
 
-    st.button(label, key=key, on_click=pressed)
-    file = st.session_state.get(asked)
-    if file is None:
-        return
-    if "content" not in file:
-        file["content"] = make()
-    _component(key=f"{key}-file", data=file, on_taken_change=lambda: st.session_state.pop(asked, None))
+    with st.container(width=button.get("width", "content"), gap=None):
+        st.button(label, key=key, on_click=pressed, **button)
+        file = st.session_state.get(asked)
+        if file is None:
+            return
+        if "content" not in file:
+            file.update(_portable(make()))
+        _component(key=f"{key}-file", data=file, on_taken_change=lambda: st.session_state.pop(asked, None))
+
+
+def _portable(content: str | bytes) -> dict[str, str | bool]:
+    """The content as text, which is all that a component can be given."""
+    if isinstance(content, bytes):
+        return {"content": base64.b64encode(content).decode(), "bytes": True}
+    return {"content": content, "bytes": False}

@@ -4,9 +4,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-import streamlit as st
-
 from dashboard import export
+from dashboard.widgets import browser_download
 
 Rows = Sequence[dict[str, Any]]
 
@@ -26,4 +25,4 @@ def downloads(name: str, rows: Rows, what: str = "", place: str = "") -> None:
     for title, write, ending, mime in FORMS:
         label = f"{what} as {title}" if what else f"Download {title}"
         key = f"download-{place}{name}-{ending}"
-        st.download_button(label, partial(write, rows), f"{name}.{ending}", mime, key=key, on_click="ignore")
+        browser_download.download(label, partial(write, rows), f"{name}.{ending}", mime, key)

@@ -9,6 +9,7 @@ import streamlit as st
 from dashboard.measured import intake, points
 from dashboard.measured.errors import MeasuredError, NeedsAnswer
 from dashboard.plain import markdown
+from dashboard.widgets import browser_download
 from dashboard.widgets.measured_desk import Desk, Entry, digest
 
 HELP = (
@@ -28,15 +29,16 @@ def uploader(desk: Desk) -> None:
             key=f"measured_upload_{desk.generation}",
             help=HELP,
         )
-    right.download_button(
-        "Table template",
-        points.TEMPLATE,
-        "measured_points.csv",
-        "text/csv",
-        on_click="ignore",
-        help="A plain table: llm or shape, gpu, seq, latency_us, l2_bytes, dram_bytes.",
-        width="stretch",
-    )
+    with right:
+        browser_download.download(
+            "Table template",
+            lambda: points.TEMPLATE,
+            "measured_points.csv",
+            "text/csv",
+            key="measured_template",
+            help="A plain table: llm or shape, gpu, seq, latency_us, l2_bytes, dram_bytes.",
+            width="stretch",
+        )
     if given:
         _take_in(desk, [(file.name, file.getvalue()) for file in given])
         desk.generation += 1  # the uploader starts empty again; the files stand in the list below

@@ -30,14 +30,13 @@ def take_along(
     link = here(page, own)
     st.markdown("##### Report and citation")
     with st.container(horizontal=True, vertical_alignment="center"):
-        with st.container(width="content"):
-            browser_download.download(
-                "Download the report",
-                lambda: render.html(make(link)),
-                f"{name}.html",
-                "text/html",
-                key=f"report-{page or 'compare'}",
-            )
+        browser_download.download(
+            "Download the report",
+            lambda: render.html(make(link)),
+            f"{name}.html",
+            "text/html",
+            key=f"report-{page or 'compare'}",
+        )
         st.caption(f"{_WHAT} It opens without a network. {note}".strip())
     st.code(citation.line(subject), language=None, wrap_lines=True)
     with st.expander("BibTeX"):

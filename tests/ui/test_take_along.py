@@ -2,12 +2,11 @@
 
 import io
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from dashboard import citation, provenance
@@ -24,10 +23,10 @@ class Pressed:
     """A download button: its file name and what pressing it gives."""
 
     name: str
-    data: Any
+    make: Callable[[], str | bytes]
 
     def content(self) -> bytes:
-        given = self.data() if callable(self.data) else self.data
+        given = self.make()
         return given.encode() if isinstance(given, str) else given
 
 
@@ -35,19 +34,11 @@ class Pressed:
 def buttons(monkeypatch):
     """The download buttons drawn so far, by label (the last of several) and by file name."""
     found: dict[str, Pressed] = {}
-    original = st.delta_generator.DeltaGenerator.download_button
 
-    def recorded(self, label, data, file_name=None, *more, **given):
-        found[label] = found[file_name] = Pressed(file_name, data)
-        return original(self, label, data, file_name, *more, **given)
-
-    monkeypatch.setattr(st.delta_generator.DeltaGenerator, "download_button", recorded)
-
-    def made(label, make, name, mime, key):
+    def made(label, make, name, mime, key, **button):
         found[label] = found[name] = Pressed(name, make)
 
     monkeypatch.setattr(browser_download, "download", made)
-    monkeypatch.setattr(st, "download_button", lambda *a, **k: recorded(st._main, *a, **k))
     return found
 
 
