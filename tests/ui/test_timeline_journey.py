@@ -26,10 +26,19 @@ WATCH_TABLE = """() => {
 }"""
 
 
+IN_PLACE = f"""() => {{
+    const plots = document.querySelectorAll('{PLOT}'), app = document.querySelector('[data-testid=stApp]');
+    const bars = document.querySelectorAll('{PLOT} .bars path').length;
+    const now = plots.length === 1 && plots[0].offsetWidth > 0 && bars > 20 && plots[0];
+    const calm = now && now === window.wasInPlace && app.dataset.testScriptState !== 'running';
+    window.wasInPlace = now;
+    return calm;
+}}"""
+
+
 def drawn(page) -> None:
-    """One figure, with its bars: for a moment a new one stands beside the one that it replaces."""
-    one = f"document.querySelectorAll('{PLOT}').length === 1"
-    page.wait_for_function(f"{one} && document.querySelectorAll('{PLOT} .bars path').length > 20")
+    """One figure in sight, with its bars, and no other on its way: a new one hides the one that it replaces."""
+    page.wait_for_function(IN_PLACE, polling=200)
 
 
 def status(page, runs: int = 1) -> None:
@@ -42,6 +51,7 @@ def status(page, runs: int = 1) -> None:
 
 def drag(page, start: float, end: float, rows: float = 0.5) -> None:
     """Drag over the pipeline from one share of its width to another."""
+    drawn(page)
     box = page.locator(f"{PLOT} .nsewdrag").first.bounding_box()
     y = box["y"] + box["height"] * rows
     page.mouse.move(box["x"] + box["width"] * start, y)
