@@ -15,8 +15,9 @@ import streamlit as st
 _SCRIPT = """
 export default function (component) {
   const { data, setTriggerValue } = component;
-  if (window.simfaTaken !== data.token) {
-    window.simfaTaken = data.token;
+  const taken = (window.simfaTaken ??= new Set());  // of all buttons: several files may be on their way
+  if (!taken.has(data.token)) {
+    taken.add(data.token);
     const content = data.bytes ? Uint8Array.from(atob(data.content), c => c.charCodeAt(0)) : data.content;
     const address = URL.createObjectURL(new Blob([content], { type: data.mime }));
     const link = document.createElement('a');

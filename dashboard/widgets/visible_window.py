@@ -97,9 +97,10 @@ def visible_window(figure: str, drawn: Window, moved: Callable[[], None], reset:
         on_range_change=moved,
         on_reset_change=reset,
     )
-    told = found.get("range") or {}
-    shown = _window(told.get("shown"))
-    return shown if shown is not None and _window(told.get("drawn")) == drawn else drawn
+    told = found.get("range")
+    if not isinstance(told, dict) or _window(told.get("drawn")) != drawn:
+        return drawn
+    return _window(told.get("shown")) or drawn
 
 
 def _window(given: object) -> Window | None:

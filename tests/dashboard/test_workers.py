@@ -68,8 +68,7 @@ def test_a_process_that_died_between_two_calls_is_replaced_before_the_next(pool)
     with pool.lease() as worker:
         pid = worker.call(os.getpid)
         os.kill(pid, signal.SIGKILL)
-        until(lambda: gone(pid))
-        time.sleep(0.2)  # for the executor to notice
+        until(lambda: worker._executor._flags.broken)
         assert worker.call(os.getpid) != pid
 
 

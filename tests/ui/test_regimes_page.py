@@ -164,8 +164,8 @@ def test_the_data_is_written_out_when_its_box_is_opened(app):
     assert "Download CSV" not in [button.label for button in app.button]
     app.session_state["regimes-download"] = True
     app.run()
-    labels = [button.label for button in app.button]
-    assert {"Download CSV", "Download JSON", "Download Parquet"} <= set(labels)
+    labels = [button.label for button in app.button if button.label.startswith("Download")]
+    assert labels[:3] == ["Download CSV", "Download JSON", "Download Parquet"]
 
 
 def deltas(app):

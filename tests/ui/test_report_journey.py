@@ -69,6 +69,18 @@ def test_a_report_opens_offline_with_its_figures_and_the_numbers_of_the_page(
     again.get_by_text("LLM-Viewer (peer)").first.wait_for()
 
 
+def test_files_asked_for_at_once_come_once_each(open_page):
+    page = open_page()
+    page.get_by_role("button", name="Download CSV").wait_for()
+    came = []
+    page.on("download", lambda download: came.append(download.suggested_filename))
+    for form in ("CSV", "JSON", "Parquet"):
+        page.get_by_role("button", name=f"Download {form}").click()
+    page.wait_for_timeout(4000)  # a file that was handed over again would have come by now
+    stem = "compare_llama3-8b_h800_4096"
+    assert sorted(came) == [f"{stem}.{ending}" for ending in ("csv", "json", "parquet")]
+
+
 def test_a_click_while_the_page_is_drawn_anew_still_brings_the_report(open_page, tmp_path):
     page = open_page("timeline")
     page.get_by_text("Report and citation").wait_for()

@@ -20,6 +20,8 @@ def test_a_simulated_sweep_is_found_finished_after_a_reload(open_page):
     screenshot(page, "sweep-simulated-1280")
     again = open_page(page.url.split("/", 3)[3])
     again.get_by_text("3 points: 3 done").wait_for()
+    told = [shown.get_by_text("Latency of one layer from").first.text_content() for shown in (page, again)]
+    assert told[0] == told[1] and "µs" in told[0]
 
 
 def test_sweep_a_what_if_see_the_best_and_take_the_rows(open_page):
@@ -66,4 +68,7 @@ def test_the_baseline_travels_in_the_link(open_page):
     page.locator(".annotation-text", has_text="baseline").first.wait_for(timeout=20_000)
     other = open_page(page.url.split("/", 3)[3])
     other.get_by_text("Baseline: Llama 3 8B, 1,024 tokens").wait_for()
+    marks = [shown.locator(".annotation-text", has_text="baseline").first for shown in (page, other)]
+    marks[1].wait_for(timeout=20_000)
+    assert marks[0].text_content() == marks[1].text_content() != ""
     screenshot(other, "sweep-baseline-1280")
