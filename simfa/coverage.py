@@ -135,13 +135,14 @@ def standing(experiment: Experiment) -> str:
             "paper parameter set: bytes and structure are tested; its latency lies well above H100 kernels "
             "(python -m simfa validate --study fa3-all)"
         )
-    kernels = "sixteen H100 kernels: FlashAttention-3, FP16, D64 and D128, 512 to 8,192 tokens, no GQA"
+    kernels = "sixteen H100 kernels (FlashAttention-3, FP16, D64 and D128, 512 to 8,192 tokens, no GQA)"
+    study = "python -m simfa validate --study fa3-all"
     changed = _changed(experiment)
     if changed:
         return f"calibrated parameter set with changed values ({', '.join(changed)}): held against nothing"
     if _held_against_kernels(experiment):
-        return f"calibrated parameter set, held against {kernels} (python -m simfa validate --study fa3-all)"
-    return f"calibrated parameter set, outside the {kernels} it was held against (--study fa3-all)"
+        return f"calibrated parameter set, held against {kernels}: {study}"
+    return f"calibrated parameter set, for a launch outside the {kernels} that it was held against: {study}"
 
 
 def validated(experiment: Experiment) -> bool:

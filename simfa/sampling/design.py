@@ -17,10 +17,7 @@ LINES = 60_000_000  # line requests of all runs together, some 6 s on one core
 WAVES = 4  # of each unit, at least; what the last one adds is what a wave left out would have added
 WHOLE_WAVES = 6  # a unit of at most so many stays whole: where K/V does not quite fit, each wave reads more of it
 FEWEST_UNITS, FEWEST_WAVES = 3, 8  # altogether: the first unit is not like the others
-WANTED_STEPS, FEWEST_STEPS = (
-    24,
-    12,
-)  # of the longest run; units are left out to have the first, where there are many
+WANTED_STEPS, FEWEST_STEPS = 24, 12  # of the longest run; where there are many units, some give way to the first
 WORTH = 0.8  # of the whole launch's steps: a sample that needs more is not worth its error
 HALVINGS = 3  # runs with K/V steps n, n/2 and n/4
 MOST_RAISED_STEPS = 16  # of the shortest run, raised so that its L2 keeps `LEAST_TILES`

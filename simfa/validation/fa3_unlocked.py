@@ -81,9 +81,14 @@ class Law(NamedTuple):
         clock = self.start_mhz + self.slope_mhz * kernels.utilization
         return np.maximum(kernels.cycles / clock + kernels.overhead_us, self.shortest_us)
 
+    def errors(self, kernels: Simulated) -> np.ndarray:
+        """Its relative errors against what was measured."""
+        found: np.ndarray = self.latencies_us(kernels) / kernels.measured_us - 1
+        return found
+
 
 def fit(kernels: Simulated, times_calls: bool) -> Law:
-    """The law closest to measured times, in squares of relative errors.
+    """The law closest to the clocks that measured times ask for, in squares.
 
     With calls timed, the k shortest kernels are taken to show the shortest time, their mean, and the clock is
     fitted to the others; k is by Akaike's criterion, so that a third number must earn its place. Otherwise k is 0.
@@ -103,7 +108,7 @@ def _law(kernels: Simulated, bound: np.ndarray, free: np.ndarray) -> Law:
 
 def _criterion(law: Law, kernels: Simulated) -> float:
     """Akaike's information criterion; errors below the resolution of published times count as that."""
-    errors = law.latencies_us(kernels) / kernels.measured_us - 1
+    errors = law.errors(kernels)
     mean_square = max(float((errors**2).mean()), RESOLUTION**2)
     return len(errors) * log(mean_square) + 2 * (3 if law.shortest_us else 2)
 
@@ -135,7 +140,7 @@ def _study(name: str, title: str, chosen: Params) -> Study:
         rows = _rows(source, source.name, chosen)
         kernels = simulated(source, rows, chosen)
         law = fit(kernels, source.times_calls)
-        laws.append(f"{source.name}: {_described(law)}")
+        laws.append(f"{source.name}: {_described(law)}, {_fitted(law, kernels)}")
         points += _points(rows, left_one_out(kernels, source.times_calls), source.name)
         if source.name == "FA3 paper figure":
             more = _rows(source, TABLE, chosen)
@@ -165,6 +170,10 @@ def _by_head_dimension(rows: Sequence[Row], points: Sequence[Point]) -> str:
 def _described(law: Law) -> str:
     shortest = f", at least {law.shortest_us:.1f} us" if law.shortest_us else ""
     return f"{law.start_mhz:,.0f} MHz {law.slope_mhz:+,.0f} MHz x tensor utilisation{shortest}"
+
+
+def _fitted(law: Law, kernels: Simulated) -> str:
+    return f"mean error of its fit {100 * np.abs(law.errors(kernels)).mean():.1f} %"
 
 
 def _rows(source: Source, name: str, chosen: Params) -> list[Row]:
