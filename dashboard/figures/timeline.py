@@ -17,6 +17,7 @@ _CURVES = (
     ("dram_backlog_cycles", "DRAM channel backlog", "cycles", "y3", _DRAM),
 )
 _FLOOR_CYCLES = 0.1  # lower ends of a logarithmic axis: an empty queue is drawn there
+_LEAST_TOP_CYCLES = 1000  # its upper end, where no queue is longer
 _DASHES = ("solid", "dot")  # the first run, the second
 _ROW_PX, _PANEL_PX, _GAP_PX, _TOP_PX, _BOTTOM_PX = 24, 74, 16, 76, 126
 _RIGHT_PX = 62  # room for the names of limits
@@ -52,7 +53,7 @@ def figure(runs: Sequence[Run], view: tuple[float, float], title: str, aligned_a
         chart.add_traces(list(_curves(run, number, len(runs))))
     rows = _rows_axis(chart, runs, lowest)
     pixels = rows * _ROW_PX + _PANELS * (_PANEL_PX + _GAP_PX)
-    _stack(chart, rows * _ROW_PX / pixels, _GAP_PX / pixels)
+    _stack(chart, rows * _ROW_PX / pixels, _GAP_PX / pixels, runs)
     _ceilings(chart, runs)
     _time_axes(chart, runs, view, aligned_at)
     chart.update_layout(
@@ -146,8 +147,11 @@ def _curves(run: Run, number: int, count: int) -> Iterator[go.Scatter]:
         yield go.Scatter(name=f"curves of: {run.name}", x=[None], y=[None], yaxis="y2", mode="lines", line=line)
 
 
-def _stack(chart: go.Figure, rows_share: float, gap: float) -> None:
+def _stack(chart: go.Figure, rows_share: float, gap: float, runs: Sequence[Run]) -> None:
     """The pipeline on top, below it the two panels of curves, all over the same cycles."""
+    backlogs = [column for column, *_, axis, _ in _CURVES if axis == "y3"]
+    longest = max(run.occupancy[backlogs].max(axis=None) for run in runs)
+    top = np.ceil(np.log10(max(longest, _LEAST_TOP_CYCLES)))
     panel = (1 - rows_share - _PANELS * gap) / _PANELS
     small = {"font": {"size": 11}}
     chart.update_layout(
@@ -162,8 +166,8 @@ def _stack(chart: go.Figure, rows_share: float, gap: float) -> None:
             "domain": [0, panel],
             "fixedrange": True,
             "type": "log",
-            "dtick": 1,
-            "range": [np.log10(_FLOOR_CYCLES), 3],
+            "dtick": 1 if top <= 3 else 2,
+            "range": [np.log10(_FLOOR_CYCLES), top],
             "exponentformat": "none",
             "title": {"text": "backlog<br>(cycles)", **small},
         },

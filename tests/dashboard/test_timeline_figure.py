@@ -100,6 +100,17 @@ def test_curves_are_steps_of_the_levels(answer):
     assert np.allclose(lines.y, answer["occupancy"]["sm_tma_lines"])
 
 
+def test_the_longest_queue_is_within_its_axis(answer):
+    levels = answer["occupancy"]
+    long = levels.assign(l2_backlog_cycles=levels["l2_backlog_cycles"] + 54_321)
+    for occupancy in (levels, long):
+        chart = figure(run_of({**answer, "occupancy": occupancy}))
+        low, high = chart.layout.yaxis3.range
+        curves = [trace.y for trace in chart.data if (trace.name or "").endswith("backlog")]
+        assert len(curves) == 2
+        assert all(10**low <= y.min() and y.max() <= 10**high for y in curves)
+
+
 def test_waits_back_to_back_are_drawn_as_one_and_others_apart():
     buffer = "wait for room in the WGMMA buffer"
     rows = [
