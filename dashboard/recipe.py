@@ -34,6 +34,8 @@ LARGEST = {
     "nth_tile": 100_000,
 }
 _TEXT_LIMIT = 2000
+_SAID = 40  # characters of a wrong value that a sentence repeats
+_SWITCH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 _OTHER_LARGEST = 100
 # What a sweep may vary beside preset values; `seq` is L and S together unless they are set apart.
 WORKLOAD = ("seq", "seq_kv", "batch", "causal", "dtype", "tp", "params")
@@ -155,14 +157,30 @@ def in_url(value: Value) -> str:
 
 def from_url(given: str, key: str, default: Value, choices: Mapping[str, list[str]]) -> Value:
     """A URL's text through the type of its default; the default where a control could not even show it."""
-    if isinstance(default, bool):
-        return given.lower() in ("true", "1", "yes")
-    if isinstance(default, int):
-        digits = given.isascii() and given.isdigit() and len(given) < 12
-        return int(given) if digits and 1 <= int(given) <= LARGEST.get(key, _OTHER_LARGEST) else default
-    if key in choices and given not in choices[key]:
+    try:
+        return read(given, key, default, choices)
+    except PresetError:
         return default
-    return given[:_TEXT_LIMIT]
+
+
+def read(given: str, key: str, default: Value, choices: Mapping[str, list[str]]) -> Value:
+    """A URL's text as a value of its default's type. Raises PresetError naming key, value and what is right."""
+    said = f"{key}: '{given[:_SAID]}'"
+    if isinstance(default, bool):
+        if given.lower() not in _SWITCH:
+            raise PresetError(f"{said} is neither true nor false")
+        return _SWITCH[given.lower()]
+    if isinstance(default, int):
+        largest = LARGEST.get(key, _OTHER_LARGEST)
+        digits = given.isascii() and given.isdigit() and len(given) < 12
+        if not digits or not min(1, default) <= int(given) <= largest:
+            raise PresetError(f"{said} is no whole number from {min(1, default)} to {largest:,}")
+        return int(given)
+    if key in choices and given not in choices[key]:
+        raise PresetError(f"{key}: {unknown('name', given[:_SAID], choices[key])}")
+    if len(given) > _TEXT_LIMIT:
+        raise PresetError(f"{said}... has {len(given):,} characters, {_TEXT_LIMIT:,} are allowed")
+    return given
 
 
 def typed(key: str, text: str) -> Value:

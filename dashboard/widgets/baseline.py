@@ -10,6 +10,7 @@ from dashboard.baseline import Baseline, Record
 from dashboard.plain import markdown
 from dashboard.recipe import Recipe
 from dashboard.sweep import summary
+from dashboard.widgets import url
 from simfa import coverage
 
 _PINNED = "pinned_baseline"
@@ -29,6 +30,7 @@ def pinned() -> Baseline | None:
             kept = baseline.pin(kept.recipe, [*kept.records.values(), *_example(kept)])
             st.session_state["baseline"] = kept.recipe.query()
         else:
+            url.missed(f"baseline: '{query[:40]}' is no experiment")
             st.session_state["baseline"] = ""
         st.session_state[_PINNED] = kept
     return kept

@@ -11,7 +11,7 @@ from dashboard.catalog import ESTIMATORS
 from dashboard.measured.comparison import QUANTITIES
 from dashboard.plain import brief
 from dashboard.recipe import BARE, OWN, Recipe
-from dashboard.widgets import url, whatif
+from dashboard.widgets import regimes, url, validation, whatif
 from presets import loader, params
 from presets.errors import PresetError
 from presets.experiment import Experiment
@@ -97,7 +97,7 @@ def sidebar() -> Experiment | None:
 def opened() -> None:
     """Read the URL that this session was opened with, once, before any page is drawn."""
     if "initial" not in st.session_state:
-        url.initial(DEFAULTS, recipe.choices() | _NAMED)
+        url.initial(DEFAULTS, recipe.choices() | _NAMED, (*regimes.KEYS, validation.KEY))
 
 
 def current() -> Recipe:

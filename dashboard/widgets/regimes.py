@@ -74,14 +74,27 @@ def _key(name: str, experiment: Experiment, preset: Any) -> str:
 def _start(name: str, preset: Any, allowed: Any) -> Any:
     """The URL's value if it is one the widget can show, else the preset's."""
     given = st.session_state["if_started"].get(name, "")
-    return next((value for value in allowed if str(value) == given), preset)
+    found = [value for value in allowed if str(value) == given]
+    if given and not found:
+        _missed(name)
+    return found[0] if found else preset
 
 
 def _start_whole(name: str, preset: int | float, most: int) -> int | float:
     """The URL's value where it is a whole number from 1 to `most`, else the preset's; `most` may be huge."""
-    digits = str(st.session_state["if_started"].get(name, "")).removesuffix(".0")
-    plain = digits.isascii() and digits.isdigit() and len(digits) < 20
-    return int(digits) if plain and 1 <= int(digits) <= most else preset
+    given = str(st.session_state["if_started"].get(name, ""))
+    digits = given.removesuffix(".0")
+    if digits.isascii() and digits.isdigit() and len(digits) < 20 and 1 <= int(digits) <= most:
+        return int(digits)
+    if given:
+        _missed(name)
+    return preset
+
+
+def _missed(name: str) -> None:
+    """Say once that the slider cannot show what the URL asks for."""
+    url.missed(f"{name}: '{st.session_state['if_started'][name]}' is none of its values")
+    st.session_state["if_started"][name] = ""
 
 
 def _moved(name: str, value: Any, preset: Any, settings: dict[str, str]) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """The experiment in the URL: read once when a session opens, kept up to date after every change.
 
-Only known keys are read, each through the type of its default; anything else in a URL is ignored. Wrong values
-reach the same checks as typed ones, or fall back to the default where a widget could not even show them.
+Only known keys are read, each through the type of its default. Wrong values reach the same checks as typed ones, or
+fall back to the default where a widget could not even show them; the page then says so, as for a key nobody knows.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,26 +9,55 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard.recipe import Value, from_url, in_url
+from dashboard.plain import brief, markdown
+from dashboard.recipe import Value, in_url, read
+from presets.errors import PresetError, unknown
 
 _KEY = "initial"
+_MISSED = "missed"
+_MOST_MISSED = 3  # that a notice tells one by one
 NOTHING = "none"  # in the URL: a multiple choice in which everything is off
 
 
-def initial(defaults: Mapping[str, Value], choices: Mapping[str, list[str]]) -> dict[str, Any]:
+def initial(
+    defaults: Mapping[str, Value], choices: Mapping[str, list[str]], others: Sequence[str] = ()
+) -> dict[str, Any]:
     """What each widget starts with in this session: the URL's value as it was opened, or the default.
 
     Widgets take it as their own default. Writing it into their state instead would race with the browser, which
     can lose the first drawing of a widget to the next one and then report the widget's bare minimum back.
+    `others` are keys that a page reads for itself.
     """
     if _KEY not in st.session_state:
-        given = {key: st.query_params[key] for key in defaults if key in st.query_params}
-        st.session_state[_KEY] = {
-            key: from_url(given[key], key, default, choices) if key in given else default
-            for key, default in defaults.items()
-        }
-    kept: dict[str, Any] = st.session_state[_KEY]
-    return kept
+        kept = dict(defaults)
+        for key, given in st.query_params.items():
+            try:
+                if key in defaults:
+                    kept[key] = read(given, key, defaults[key], choices)
+                elif key not in others:
+                    raise PresetError(unknown("key", key[:40], [*defaults, *others]).partition(" Allowed: ")[0])
+            except PresetError as error:
+                missed(brief(error))
+        st.session_state[_KEY] = kept
+    found: dict[str, Any] = st.session_state[_KEY]
+    return found
+
+
+def missed(what: str) -> None:
+    """Keep in mind that the address asks for something that cannot be."""
+    st.session_state.setdefault(_MISSED, []).append(what)
+
+
+def notice() -> None:
+    """What of the address the page does not show, until it is dismissed."""
+    found = st.session_state.get(_MISSED)
+    if not found:
+        return
+    more = [f"and {len(found) - _MOST_MISSED} more"] if len(found) > _MOST_MISSED else []
+    said = "".join(f"\n- {markdown(what)}" for what in found[:_MOST_MISSED] + more)
+    text, button = st.columns([10, 1], vertical_alignment="center")
+    text.warning(f"The address asks for what is not there; defaults stand in its place:\n{said}")
+    button.button("Dismiss", key="dismiss_missed", on_click=found.clear, type="tertiary")
 
 
 def publish(defaults: Mapping[str, Value], own: Mapping[str, Value] | None = None) -> None:

@@ -210,6 +210,51 @@ def test_a_hostile_link_opens_a_page_without_an_error(page):
     assert not app.exception
 
 
+def notices(app):
+    return [item.value.replace("\\", "") for item in app.warning if "The address asks" in item.value]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("llm", "llama9", "llm: unknown name 'llama9'"),
+        ("seq", "-4", "seq: '-4' is no whole number from 1 to"),
+        ("causal", "maybe", "causal: 'maybe' is neither true nor false"),
+        ("sm", "1e3", "sm: '1e3' is no whole number from 0 to 1,023"),
+        ("seqlen", "8192", "unknown key 'seqlen'"),
+        ("baseline", "<b>", "baseline: '<b>' is no experiment"),
+        ("set", "x" * 5000, "has 5,000 characters, 2,000 are allowed"),
+    ],
+)
+def test_what_an_address_asks_in_vain_is_named_until_it_is_dismissed(key, value, said):
+    app = opened("compare", {key: value, "batch": "2"})
+    (shown,) = notices(app)
+    assert said in shown
+    assert named(app, "number_input", "Batch").value == 2  # the rest of the address is followed
+    app.button(key="dismiss_missed").click().run()
+    assert not notices(app)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("if_tm", "7"), ("if_l2_mib", "banana"), ("if_sms", "0"), ("if_grid", "x"), ("if_kv", "<b>")]
+)
+def test_a_slider_that_an_address_sets_in_vain_is_named(key, value):
+    app = opened("regimes", {key: value})
+    assert [f"{key}: '{value}' is none of its values" in said for said in notices(app)] == [True]
+    app.button(key="dismiss_missed").click().run()
+    assert not notices(app)
+
+
+def test_many_wrong_keys_are_named_in_part():
+    (shown,) = notices(opened("compare", {f"k{n}": "1" for n in range(50)}))
+    assert "'k2'" in shown and "and 47 more" in shown and "'k3'" not in shown
+
+
+@pytest.mark.parametrize("page", CASES)
+def test_a_page_understands_its_own_address(page):
+    assert not notices(opened(page, query(changed(opened(page), page, CASES[page][0]))))
+
+
 def test_the_visible_and_the_selected_window_of_a_timeline_travel():
     app = opened("timeline", {"window": "1000..5000", "box": "2000..2500"})
     assert "Selected window: 500 cycles" in " ".join(item.value for item in app.markdown)
