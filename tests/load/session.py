@@ -2,6 +2,7 @@
 
 import random
 import re
+import sys
 import time
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -139,8 +140,10 @@ class Session:
                     await self._simulated(length)
             except (Error, ValueError) as error:
                 self.errors.append(f"at {length:,} tokens: {error}")
+                print(f"session {self.visitor.name}: {self.errors[-1]}", file=sys.stderr)
         await self._look_for_errors()
         self.positions = await self._page().evaluate("window.simfa.positions")
+        print(f"session {self.visitor.name}: {len(self.latencies_ms)} changes shown", file=sys.stderr)
 
     async def change(self, length: int) -> float:
         """Type a length; milliseconds until its numbers are shown. Raises ValueError when they do not come."""
