@@ -16,7 +16,7 @@ from dashboard.widgets.downloads import downloads
 from dashboard.widgets.experiment import DEFAULTS, VIEWS, current, sidebar, start
 from dashboard.widgets.simulation import TIMELINE_SM, simulation
 from dashboard.widgets.take_along import take_along
-from dashboard.widgets.why import why
+from dashboard.widgets.why import why, why_simulated
 from presets.experiment import Experiment
 from simfa import coverage
 
@@ -123,6 +123,8 @@ def _cards(
         )
         with card:
             why(experiment, estimator.name, "compare", first="latency_us")
+            if simulated:
+                why_simulated(experiment, record, "compare")
 
 
 def _charts(

@@ -1,10 +1,13 @@
-"""Why?: the equations behind a closed-form number, opened beside it."""
+"""Why?: what is behind a number, opened beside it: a closed form's equations, a simulation's stalls."""
+
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from analytical import explain
 from analytical.formula import Derivation, Step, shown
+from dashboard import simulated_why, standing
 from dashboard.catalog import ESTIMATORS
 from dashboard.widgets.downloads import downloads
 from presets.experiment import Experiment
@@ -22,6 +25,33 @@ def why(experiment: Experiment, estimator: str, key: str, first: str = _FIRST) -
         return
     with box, st.container(width=WIDTH_PX):
         _opened(experiment, estimator, key, first)
+
+
+def why_simulated(experiment: Experiment, record: dict[str, Any], key: str) -> None:
+    """A Why? button that opens what kept a simulated launch from being faster."""
+    box = st.popover("Why?", type="tertiary", key=f"why-{key}-simulated", on_change="rerun")
+    if not box.open:
+        return
+    with box, st.container(width=WIDTH_PX):
+        st.markdown(f"**Latency**: {simulated_why.arithmetic(experiment, record)}")
+        units, waits = simulated_why.units(experiment, record), simulated_why.waits(experiment, record)
+        st.caption("How busy each unit was: what it alone would take, against the whole")
+        st.table({row["unit"]: f"{row['busy_share']:.1%}, {row['busy_us']:,.1f} µs" for row in units})
+        if waits:
+            st.caption("What warpgroups waited for, as a share of the run: mean of all SMs, CTAs on one SM add up")
+            st.table(_by_role(waits))
+        st.markdown(simulated_why.memory(record) or "A sample counts no stalls: its runs are shorter.")
+        st.caption(f"{standing.reason(experiment)} Every value it used is on the Presets page, with its source.")
+        with st.container(horizontal=True):
+            downloads("simulated_units", units, "Units", place=key)
+            downloads("simulated_waits", waits, "Waits", place=key)
+
+
+def _by_role(waits: list[dict[str, Any]]) -> pd.DataFrame:
+    table = pd.DataFrame(waits).pivot(index="waits_for", columns="warpgroup", values="share")
+    table = table.loc[table.sum(axis=1).sort_values(ascending=False).index]
+    roles = list(dict.fromkeys(row["warpgroup"] for row in waits))
+    return table[roles].map(lambda share: "–" if pd.isna(share) else f"{share:.1%}").rename_axis("Waiting for")
 
 
 def _opened(experiment: Experiment, estimator: str, key: str, first: str) -> None:

@@ -157,3 +157,14 @@ def test_the_sources_behind_a_number_too(buttons):
     assert not app.exception
     tables = [rows_of(form, buttons[f"sources_latency_us.{form.lower()}"].content()) for form in FORMS]
     assert all(len(table) == len(tables[0]) > 3 and "Source" in table for table in tables)
+
+
+def test_what_is_behind_a_simulated_number_too(buttons):
+    app = opened("compare")
+    app.session_state["why-compare-simulated"] = True
+    app.run()
+    assert not app.exception
+    for table in ("units", "waits"):
+        files = [rows_of(form, buttons[f"simulated_{table}.{form.lower()}"].content()) for form in FORMS]
+        assert all(len(file) == len(files[0]) >= 5 for file in files)
+    assert "607,686 cycles / 1,830 MHz" in " ".join(item.value for item in app.markdown)
