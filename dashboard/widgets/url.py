@@ -35,12 +35,18 @@ def initial(
                 if key in defaults:
                     kept[key] = read(given, key, defaults[key], choices)
                 elif key not in others:
-                    raise PresetError(unknown("key", key[:40], [*defaults, *others]).partition(" Allowed: ")[0])
+                    missed(_unknown(key[:40], [*defaults, *others]))
             except PresetError as error:
                 missed(brief(error))
         st.session_state[_KEY] = kept
     found: dict[str, Any] = st.session_state[_KEY]
     return found
+
+
+def _unknown(key: str, known: Sequence[str]) -> str:
+    """That nobody knows a key, with what was meant, perhaps, while there are few: looking for it takes time."""
+    few = len(st.session_state.get(_MISSED, ())) < _MOST_MISSED
+    return unknown("key", key, known if few else ()).partition(" Allowed: ")[0]
 
 
 def missed(what: str) -> None:

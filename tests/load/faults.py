@@ -175,7 +175,7 @@ def hostile_urls(bench: Bench) -> str:
         for name, query in HOSTILE.items():
             with bench.page(f"{server.url}/{query}") as page:
                 page.locator("[data-testid=stMain] h4, [data-testid=stAlertContainer]").first.wait_for()
-                page.get_by_test_id("stStatusWidget").wait_for(state="detached")
+                page.locator("[data-test-script-state=notRunning]").first.wait_for()
                 if page.title() != "Sim-FA" or page.locator("img[src=x], a[href*='example.org']").count():
                     raise Wrong(f"{name}: the URL reached the page as mark-up")
                 boxes = page.get_by_test_id("stAlertContainer").count()
