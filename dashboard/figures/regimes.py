@@ -14,6 +14,8 @@ HEIGHT = 430
 LIGHT = 0.3  # opacity of what belongs to the baseline
 MARGIN = 0.02  # decades left and right of the curves
 SIDE_TOKENS = 2_500  # labels of lines left of here stand on their right, where there is room
+_ABOVE_WAVES = 0.11  # share of the panel below which the numbers of waves stand
+_NEAR = 0.15  # natural logarithm of two lengths: the width of such a number
 GIGABYTE = 1e9
 _DASHES = {"genz": "dash", "simfa-launch-order": "longdashdot", "llm-viewer": "dot"}
 _TICKS = [2**n for n in range(9, 21)]
@@ -135,21 +137,21 @@ def _landmarks(
     if boundary < longest:
         shapes.append(_shade(max(boundary, shortest), longest))
     if shortest <= boundary <= longest:
-        shapes.append(_upright(boundary, 0.99, "dot"))
+        shapes.append(_upright(boundary, 0.99, "dot", marks))
         notes.append(_beside(boundary, 0.93, f"Eq. (4), one head: {boundary:,} tokens"))
     if live and live != boundary and shortest <= live <= longest:
-        shapes.append(_upright(live, 0.90, "dashdot"))
+        shapes.append(_upright(live, 0.90, "dashdot", marks))
         notes.append(_beside(live, 0.84, f"Eq. (4), heads in flight: {live:,}"))
     pinned = marks.get("baseline")
     if pinned and pinned != boundary and shortest <= pinned <= longest:
-        shapes.append(_upright(pinned, 0.72, "dot"))
+        shapes.append(_upright(pinned, 0.72, "dot", marks))
         notes.append(_beside(pinned, 0.66, f"Eq. (4), baseline: {pinned:,}"))
     if shortest <= marks["length"] <= longest:
-        shapes.append(_upright(marks["length"], 0.81, "solid"))
+        shapes.append(_upright(marks["length"], 0.81, "solid", marks))
         notes.append(_beside(marks["length"], 0.75, f"here: {marks['length']:,}"))
     notes += [_note(length, 0.0, f"{waves}<br>|", "center", 10) for waves, length in marks["waves"]]
     if marks["waves"]:
-        notes.append(_note(longest, 0.11, "waves per KV group, Eq. (5)", "right", 10))
+        notes.append(_note(longest, _ABOVE_WAVES, "waves per KV group, Eq. (5)", "right", 10))
     return shapes, notes
 
 
@@ -168,11 +170,12 @@ def _shade(low: int, high: int) -> dict[str, Any]:
     }
 
 
-def _upright(x: int, top: float, dash: str) -> dict[str, Any]:
-    """A line up to its label, so that no other line crosses the words."""
+def _upright(x: int, top: float, dash: str, marks: Mapping[str, Any]) -> dict[str, Any]:
+    """A line up to its label, and from above the number of waves where there is one: no line crosses words."""
     line = {"color": CEILING, "dash": dash, "width": 1}
+    low = _ABOVE_WAVES if any(abs(math.log(length / x)) < _NEAR for _, length in marks["waves"]) else 0
     return {
-        "type": "line", "x0": x, "x1": x, "y0": 0, "y1": top, "xref": "x", "yref": "y domain", "line": line,
+        "type": "line", "x0": x, "x1": x, "y0": low, "y1": top, "xref": "x", "yref": "y domain", "line": line,
     }  # fmt: skip
 
 
