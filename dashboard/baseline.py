@@ -42,15 +42,15 @@ def closed(experiment: Experiment) -> list[Record]:
     return [record_of(name, experiment) for name, entry in ESTIMATORS.items() if not entry.simulated]
 
 
-def from_query(text: str) -> Baseline | None:
-    """The baseline that a URL names: closed forms computed, a simulation if it is kept; None if it is no run."""
+def from_query(text: str) -> Baseline:
+    """The baseline that a URL names: closed forms computed, a simulation if it is kept.
+
+    Raises PresetError that says why it is no run.
+    """
     if not any(key in DEFAULTS for key, _ in parse_qsl(text)):
-        return None
-    try:
-        recipe = Recipe.from_query(text, choices())
-        experiment = recipe.experiment()
-    except PresetError:
-        return None
+        raise PresetError(f"'{text[:40]}' names no run; write it as llm=llama3-8b&seq=4096")
+    recipe = Recipe.from_query(text, choices())
+    experiment = recipe.experiment()
     records = {str(record["estimator"]): record for record in closed(experiment)}
     kept, _ = answers.look_up(answers.name_of(experiment, TIMELINE_SM))
     if kept is not None:

@@ -33,7 +33,7 @@ LARGEST = {
     "nth_cta": 100_000,
     "nth_tile": 100_000,
 }
-_TEXT_LIMIT = 2000
+TEXT_LIMIT = 16_000  # characters of a text in a URL; the server reads addresses up to 64 KiB
 _SAID = 40  # characters of a wrong value that a sentence repeats
 _SWITCH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 _OTHER_LARGEST = 100
@@ -108,9 +108,9 @@ class Recipe:
 
     @classmethod
     def from_query(cls, text: str, choices: Mapping[str, list[str]]) -> "Recipe":
-        """The recipe a URL holds; what is unknown, or not among the choices, is left at its default."""
+        """The recipe a URL holds; keys of other things are left alone. Raises PresetError on a wrong value."""
         given = dict(parse_qsl(text))
-        known = {key: from_url(given[key], key, DEFAULTS[key], choices) for key in DEFAULTS if key in given}
+        known = {key: read(given[key], key, DEFAULTS[key], choices) for key in DEFAULTS if key in given}
         return cls(**known)  # type: ignore[arg-type]
 
 
@@ -155,14 +155,6 @@ def in_url(value: Value) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def from_url(given: str, key: str, default: Value, choices: Mapping[str, list[str]]) -> Value:
-    """A URL's text through the type of its default; the default where a control could not even show it."""
-    try:
-        return read(given, key, default, choices)
-    except PresetError:
-        return default
-
-
 def read(given: str, key: str, default: Value, choices: Mapping[str, list[str]]) -> Value:
     """A URL's text as a value of its default's type. Raises PresetError naming key, value and what is right."""
     said = f"{key}: '{given[:_SAID]}'"
@@ -178,8 +170,8 @@ def read(given: str, key: str, default: Value, choices: Mapping[str, list[str]])
         return int(given)
     if key in choices and given not in choices[key]:
         raise PresetError(f"{key}: {unknown('name', given[:_SAID], choices[key])}")
-    if len(given) > _TEXT_LIMIT:
-        raise PresetError(f"{said}... has {len(given):,} characters, {_TEXT_LIMIT:,} are allowed")
+    if len(given) > TEXT_LIMIT:
+        raise PresetError(f"{said}... has {len(given):,} characters, {TEXT_LIMIT:,} are allowed")
     return given
 
 

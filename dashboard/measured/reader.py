@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 from typing import BinaryIO
 
 from dashboard.measured import lookalikes
@@ -105,16 +106,31 @@ def _read_text(text: BinaryIO, name: str, decimal: str | None, tick: Callable[[]
     return [converter.launch(raw, table) for raw, table in launches]
 
 
+class _Readers:
+    """How many threads are reading, and whether the collector was on before the first of them."""
+
+    def __init__(self) -> None:
+        self.lock, self.count, self.collecting = Lock(), 0, True
+
+
+_READERS = _Readers()
+
+
 @contextmanager
 def _collector_paused() -> Iterator[None]:
     """Reading makes no cycles, and looking for them among a million objects takes a tenth of the time."""
-    running = gc.isenabled()
-    gc.disable()
+    with _READERS.lock:
+        if _READERS.count == 0:
+            _READERS.collecting = gc.isenabled()
+            gc.disable()
+        _READERS.count += 1
     try:
         yield
     finally:
-        if running:
-            gc.enable()
+        with _READERS.lock:
+            _READERS.count -= 1
+            if _READERS.count == 0 and _READERS.collecting:
+                gc.enable()
 
 
 def _without_numbers(gathered: Gathered) -> str:

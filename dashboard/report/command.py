@@ -214,10 +214,10 @@ def _simulated(experiment: Experiment, sm: int) -> tuple[dict[str, Any] | None, 
 def _pinned(args: argparse.Namespace) -> Baseline | None:
     if not args.baseline:
         return None
-    found = baseline.from_query(args.baseline.lstrip("?"))
-    if found is None:
-        raise PresetError(f"--baseline: '{args.baseline}' names no run; write it as llm=llama3-8b&seq=4096")
-    return found
+    try:
+        return baseline.from_query(args.baseline.lstrip("?"))
+    except PresetError as error:
+        raise PresetError(f"--baseline: {error}") from None
 
 
 def _link(page: str, asked: Recipe, args: argparse.Namespace, extra: Mapping[str, Any] | None = None) -> Link:

@@ -7,10 +7,11 @@ import streamlit as st
 
 from dashboard import baseline, examples, state
 from dashboard.baseline import Baseline, Record
-from dashboard.plain import markdown
+from dashboard.plain import brief, markdown
 from dashboard.recipe import Recipe
 from dashboard.sweep import summary
 from dashboard.widgets import url
+from presets.errors import PresetError
 from simfa import coverage
 
 _PINNED = "pinned_baseline"
@@ -19,21 +20,26 @@ _ABOUT = "The pinned run. Numbers and figures of every page show their differenc
 
 def pinned() -> Baseline | None:
     """The baseline of this session; one that the URL names is made when the session opens."""
-    query = str(st.session_state.get("baseline", st.query_params.get("baseline", "")))
+    query = str(st.session_state.get("baseline", url.opened_with("baseline")))
     st.session_state["baseline"] = query
     if not query:
         return None
     kept: Baseline | None = st.session_state.get(_PINNED)
     if kept is None or kept.recipe.query() != query:
-        kept = baseline.from_query(query)
-        if kept is not None:
-            kept = baseline.pin(kept.recipe, [*kept.records.values(), *_example(kept)])
-            st.session_state["baseline"] = kept.recipe.query()
-        else:
-            url.missed(f"baseline: '{query[:40]}' is no experiment")
-            st.session_state["baseline"] = ""
+        kept = _named(query)
+        st.session_state["baseline"] = "" if kept is None else kept.recipe.query()
         st.session_state[_PINNED] = kept
     return kept
+
+
+def _named(query: str) -> Baseline | None:
+    """The run a URL names, with what is known of it; None after saying why there is none."""
+    try:
+        found = baseline.from_query(query)
+    except PresetError as error:
+        url.missed(f"baseline: {brief(error)}")
+        return None
+    return baseline.pin(found.recipe, [*found.records.values(), *_example(found)])
 
 
 def _example(found: Baseline) -> list[Record]:

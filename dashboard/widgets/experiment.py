@@ -11,6 +11,8 @@ from dashboard.catalog import ESTIMATORS
 from dashboard.measured.comparison import QUANTITIES
 from dashboard.plain import brief
 from dashboard.recipe import BARE, OWN, Recipe
+from dashboard.sweep import plan
+from dashboard.sweep.analysis import METRICS
 from dashboard.widgets import regimes, url, validation, whatif
 from presets import loader, params
 from presets.errors import PresetError
@@ -62,6 +64,8 @@ _NAMED = {
     "timeline_view": list(VIEWS),
     "align": list(align.PLACES),
     "sweep_tab": list(TABS),
+    "by": list(plan.MODES),
+    "metric": list(METRICS),
     "measured_quantity": [quantity.key for quantity in QUANTITIES],
 }
 _LARGEST = recipe.LARGEST
@@ -118,7 +122,7 @@ def unseen() -> Experiment | None:
 
 def start(key: str) -> Any:
     """What the widget of that key starts with in this session."""
-    return st.session_state["initial"][key]
+    return url.opened_with(key)
 
 
 def _whole(label: str, key: str, help_text: str | None = None) -> int:
@@ -244,6 +248,7 @@ def _what_if(asked: Recipe) -> str:
             "As text, one KEY=VALUE a line",
             start("set"),
             key="set",
+            max_chars=recipe.TEXT_LIMIT,
             placeholder="l2.bytes=100MiB\ntma.inflight_lines=128",
             help="As --set on the command line; paste here what somebody sent you.",
             **_KEPT,

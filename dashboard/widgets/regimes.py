@@ -42,6 +42,7 @@ def what_ifs(experiment: Experiment) -> tuple[dict[str, str], DeltaGenerator]:
         found |= _heads(experiment)
     with second:
         found |= _order(experiment)
+        st.session_state["if_drawn"] = True
         if st.button("Reset", disabled=not found, help="All of these back to the presets."):
             st.session_state["if_generation"] = st.session_state.get("if_generation", 0) + 1
             st.session_state["if_started"] = dict.fromkeys(KEYS, "")
@@ -92,9 +93,10 @@ def _start_whole(name: str, preset: int | float, most: int) -> int | float:
 
 
 def _missed(name: str) -> None:
-    """Say once that the slider cannot show what the URL asks for."""
-    url.missed(f"{name}: '{st.session_state['if_started'][name]}' is none of its values")
-    st.session_state["if_started"][name] = ""
+    """Say once that the slider cannot show what the URL asks for; later, another experiment may be why."""
+    if "if_drawn" not in st.session_state:
+        url.missed(f"{name}: '{st.session_state['if_started'][name]}' is none of its values")
+        st.session_state["if_started"][name] = ""
 
 
 def _moved(name: str, value: Any, preset: Any, settings: dict[str, str]) -> dict[str, str]:

@@ -7,7 +7,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import align, what_if
 from dashboard.plain import brief
-from dashboard.widgets import baseline
+from dashboard.recipe import LARGEST
+from dashboard.widgets import baseline, url
 from dashboard.widgets.experiment import VIEWS, start
 from dashboard.window import Window
 from presets.errors import PresetError
@@ -39,6 +40,7 @@ def choice(experiment: Experiment) -> tuple[Choice, DeltaGenerator]:
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
         sms = experiment.gpu.sm.count
+        _note_sm(sms, experiment.gpu.title)
         sm = st.number_input(
             "SM",
             0,
@@ -71,6 +73,12 @@ def choice(experiment: Experiment) -> tuple[Choice, DeltaGenerator]:
     return Choice(int(sm), second, second_name, to_baseline, place, nth_cta, nth_tile), row
 
 
+def _note_sm(sms: int, gpu: str) -> None:
+    """Say once that the URL's SM is none of this GPU; the last one is shown in its place."""
+    if start("sm") >= sms and "sm" not in st.session_state:
+        url.missed(f"sm: {start('sm')} is shown as {sms - 1}: {gpu} has SMs 0 to {sms - 1}")
+
+
 def _alignment() -> tuple[str, int, int]:
     places = list(align.PLACES)
     index = places.index(start("align")) if start("align") in places else 0
@@ -86,9 +94,15 @@ def _alignment() -> tuple[str, int, int]:
     )
     nth_cta = nth_tile = 1
     if place != align.START:
-        nth_cta = int(st.number_input("CTA", 1, None, start("nth_cta"), key="nth_cta", width=100, **_KEPT))
+        nth_cta = int(
+            st.number_input("CTA", 1, LARGEST["nth_cta"], start("nth_cta"), key="nth_cta", width=100, **_KEPT)
+        )
     if place == align.TILE:
-        nth_tile = int(st.number_input("K/V tile", 1, None, start("nth_tile"), key="nth_tile", width=100, **_KEPT))
+        nth_tile = int(
+            st.number_input(
+                "K/V tile", 1, LARGEST["nth_tile"], start("nth_tile"), key="nth_tile", width=100, **_KEPT
+            )
+        )
     return str(place), nth_cta, nth_tile
 
 

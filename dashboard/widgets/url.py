@@ -43,6 +43,11 @@ def initial(
     return found
 
 
+def opened_with(key: str) -> Any:
+    """What the session's URL said of a key, or its default."""
+    return st.session_state[_KEY][key]
+
+
 def _unknown(key: str, known: Sequence[str]) -> str:
     """That nobody knows a key, with what was meant, perhaps, while there are few: looking for it takes time."""
     few = len(st.session_state.get(_MISSED, ())) < _MOST_MISSED
@@ -62,7 +67,7 @@ def notice() -> None:
     more = [f"and {len(found) - _MOST_MISSED} more"] if len(found) > _MOST_MISSED else []
     said = "".join(f"\n- {markdown(what)}" for what in found[:_MOST_MISSED] + more)
     text, button = st.columns([10, 1], vertical_alignment="center")
-    text.warning(f"The address asks for what is not there; defaults stand in its place:\n{said}")
+    text.warning(f"The address asks for what is not there; the rest of it is followed:\n{said}")
     button.button("Dismiss", key="dismiss_missed", on_click=found.clear, type="tertiary")
 
 

@@ -12,7 +12,7 @@ _START = "validation_start"
 
 
 def chosen() -> View:
-    """The view that the two rows of choices name; a wrong name in the URL is said and gives the overview."""
+    """The view that the two rows of choices name; a wrong name in the URL is noted and gives the overview."""
     start = _start()
     first = "overview" if start is OVERVIEW else start.section
     section = st.segmented_control(
@@ -54,6 +54,6 @@ def _start() -> View:
         st.session_state[_START] = st.query_params.get(KEY, OVERVIEW.name)
     name = st.session_state[_START]
     if name not in VIEWS:
-        st.warning(f"This address names no view ({KEY}={name[:40]}); here is the overview.")
+        url.missed(f"{KEY}: '{name[:40]}' is no view; here is the overview")
         st.session_state[_START] = OVERVIEW.name
     return VIEWS.get(name, OVERVIEW)

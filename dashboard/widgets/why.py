@@ -35,16 +35,17 @@ def why_simulated(experiment: Experiment, record: dict[str, Any], key: str) -> N
     with box, st.container(width=WIDTH_PX):
         st.markdown(f"**Latency**: {simulated_why.arithmetic(experiment, record)}")
         units, waits = simulated_why.units(experiment, record), simulated_why.waits(experiment, record)
-        st.caption("How busy each unit was: what it alone would take, against the whole")
+        st.caption("How busy the units of each kind were, mean of all on the GPU: share of the run, and as time")
         st.table({row["unit"]: f"{row['busy_share']:.1%}, {row['busy_us']:,.1f} µs" for row in units})
         if waits:
             st.caption("What warpgroups waited for, as a share of the run: mean of all SMs, CTAs on one SM add up")
             st.table(_by_role(waits))
+            with st.container(horizontal=True):
+                downloads("simulated_waits", waits, "Waits", place=key)
         st.markdown(simulated_why.memory(record) or "A sample counts no stalls: its runs are shorter.")
         st.caption(f"{standing.reason(experiment)} Every value it used is on the Presets page, with its source.")
         with st.container(horizontal=True):
             downloads("simulated_units", units, "Units", place=key)
-            downloads("simulated_waits", waits, "Waits", place=key)
 
 
 def _by_role(waits: list[dict[str, Any]]) -> pd.DataFrame:

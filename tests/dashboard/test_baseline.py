@@ -1,11 +1,14 @@
 """A pinned run and the differences to it."""
 
+import re
+
 import pytest
 
 from dashboard import baseline, compare
 from dashboard.figures import bars
 from dashboard.recipe import Recipe
 from dashboard.sweep import analysis, evaluate, plan, views
+from presets.errors import PresetError
 
 NAMES = ["simfa-python", "genz"]
 
@@ -34,14 +37,24 @@ def test_without_a_baseline_the_reference_is_compared_with_as_before():
 def test_a_url_brings_it_back_with_its_what_ifs():
     pinned = baseline.pin(Recipe(set="l2.effective_bytes=50MiB"), records(set="l2.effective_bytes=50MiB"))
     again = baseline.from_query(pinned.recipe.query())
-    assert again is not None and again.experiment == pinned.experiment
+    assert again.experiment == pinned.experiment
     assert again.records["genz"] == pinned.records["genz"]
     assert again.words().endswith("what if l2.effective_bytes=50MiB")
 
 
-@pytest.mark.parametrize("text", ["<script>", "set=l2.byte%3D5", "tp=3", "", "bogus=1"])
-def test_a_url_that_names_no_run_pins_nothing(text):
-    assert baseline.from_query(text) is None
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("<script>", "'<script>' names no run; write it as llm=llama3-8b&seq=4096"),
+        ("bogus=1", "'bogus=1' names no run"),
+        ("set=l2.byte%3D5", "l2.byte"),
+        ("tp=3", "tensor"),
+        ("llm=llama9&seq=8192", "llm: unknown name 'llama9'"),
+    ],
+)
+def test_a_url_that_names_no_run_is_refused_with_the_reason(text, said):
+    with pytest.raises(PresetError, match=re.escape(said)):
+        baseline.from_query(text)
 
 
 def test_the_bars_carry_line_and_difference():

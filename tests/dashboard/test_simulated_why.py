@@ -1,9 +1,12 @@
 """What is behind a simulated time: shares that add up with what else the run says."""
 
+import re
+
 import pytest
 
 from dashboard import simulated_why, spans
 from dashboard.recipe import Recipe
+from presets.record import to_record
 from simfa import simulate
 from simfa.stats import REASON_NAMES
 from tests.dashboard.conftest import experiment
@@ -42,16 +45,25 @@ def test_waits_are_the_stalls_of_all_ctas_as_shares_of_the_run_on_every_sm(todo,
 
 
 def test_the_latency_is_cycles_over_clock_and_the_launch():
-    todo = Recipe(gpu="h100-sxm", params="calibrated").experiment()
-    launch_us = todo.gpu.launch.overhead_s * 1e6
-    record = {"cycles": 1_500_000, "latency_us": 1_500_000 / todo.gpu.sm.clock_hz * 1e6 + launch_us}
-    said = simulated_why.arithmetic(todo, record)
-    clock_mhz = todo.gpu.sm.clock_hz / 1e6
-    assert said.startswith(f"1,500,000 cycles / {clock_mhz:,.0f} MHz + {launch_us:.3g} µs launch = ")
-    assert said.endswith(f"{record['latency_us']:,.1f} µs")
+    todo = Recipe(gpu="h100-sxm", seq=512, set="sm.clock_hz=1512.5MHz").experiment()
+    found = simulated_why.arithmetic(todo, to_record(todo, simulate.run(todo).result))
+    cycles, clock_mhz, launch_us, latency_us = map(_number, re.findall(r"[\d,.]+", found))
+    assert clock_mhz == 1512.5 and launch_us > 0
+    assert cycles / clock_mhz + launch_us == pytest.approx(latency_us, abs=0.06)
 
 
-def test_a_sample_has_units_but_no_waits(todo):
-    record = {"utilization": {"l2": 0.4}, "cycles": 1000, "latency_us": 1.0}
+def _number(text):
+    return float(text.replace(",", ""))
+
+
+def test_an_mma_kernel_on_gb10_is_told_no_wgmma():
+    todo = Recipe(gpu="gb10", seq=512).experiment()
+    rows = simulated_why.waits(todo, to_record(todo, simulate.run(todo).result))
+    assert rows and not any("wgmma" in row["waits_for"].lower() for row in rows)
+
+
+def test_a_sample_has_units_but_no_waits():
+    todo = Recipe(seq=16_384).experiment().model_copy(update={"sample": True})
+    record = to_record(todo, simulate.run(todo).result)
     assert simulated_why.waits(todo, record) == [] and simulated_why.memory(record) == ""
-    assert len(simulated_why.units(todo, record)) == 1
+    assert simulated_why.units(todo, record)[0]["unit"] == "tensor cores"

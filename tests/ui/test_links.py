@@ -222,8 +222,10 @@ def notices(app):
         ("causal", "maybe", "causal: 'maybe' is neither true nor false"),
         ("sm", "1e3", "sm: '1e3' is no whole number from 0 to 1,023"),
         ("seqlen", "8192", "unknown key 'seqlen'"),
-        ("baseline", "<b>", "baseline: '<b>' is no experiment"),
-        ("set", "x" * 5000, "has 5,000 characters, 2,000 are allowed"),
+        ("baseline", "<b>", "baseline: '<b>' names no run"),
+        ("baseline", "llm=llama9&seq=8192", "baseline: llm: unknown name 'llama9'"),
+        ("set", "x" * 50_000, "has 50,000 characters, 16,000 are allowed"),
+        ("metric", "speed", "metric: unknown name 'speed'"),
     ],
 )
 def test_what_an_address_asks_in_vain_is_named_until_it_is_dismissed(key, value, said):
@@ -233,6 +235,28 @@ def test_what_an_address_asks_in_vain_is_named_until_it_is_dismissed(key, value,
     assert named(app, "number_input", "Batch").value == 2  # the rest of the address is followed
     app.button(key="dismiss_missed").click().run()
     assert not notices(app)
+
+
+@pytest.mark.parametrize(
+    ("page", "key", "value", "said"),
+    [
+        ("timeline", "sm", "900", "sm: 900 is shown as 131: NVIDIA H800 SXM5 has SMs 0 to 131"),
+        ("validation", "study", "![x](//a.bc)", "study: '![x](//a.bc)' is no view"),
+    ],
+)
+def test_what_only_a_page_can_tell_is_named_there(page, key, value, said):
+    app = opened(page, {key: value})
+    (shown,) = notices(app)
+    assert said in shown
+    app.button(key="dismiss_missed").click().run()
+    assert not notices(app)
+
+
+def test_a_slider_that_another_experiment_narrows_is_no_fault_of_the_address():
+    app = opened("regimes", {"if_heads": "8"})
+    assert not notices(app)
+    app.number_input(key="tp").set_value(8).run()
+    assert not app.exception and not notices(app)
 
 
 @pytest.mark.parametrize(

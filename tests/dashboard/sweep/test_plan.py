@@ -1,5 +1,7 @@
 """Sweep points: grids, lists, one at a time; ranges; and what is refused."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -149,8 +151,25 @@ def test_a_recipe_survives_a_url(recipe):
     assert Recipe.from_query(recipe.query(), choices()) == recipe
 
 
-@pytest.mark.parametrize("text", ["gpu=<b>&seq=-7", "seq=99999999999999999999", "bogus=1", "%00", "gpu=../../x"])
-def test_a_hostile_url_is_the_default(text):
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("seq=-7&gpu=<b>", "seq: '-7' is no whole number from 1 to 16,777,216"),
+        ("seq=99999999999999999999", "seq: '99999999999999999999' is no whole number"),
+        ("gpu=../../x", "gpu: unknown name '../../x'"),
+        ("causal=perhaps", "causal: 'perhaps' is neither true nor false"),
+        (f"set={'x' * 20_000}", "has 20,000 characters, 16,000 are allowed"),
+    ],
+)
+def test_a_wrong_url_is_refused_by_key_and_value(text, said):
+    from dashboard.recipe import choices
+
+    with pytest.raises(PresetError, match=re.escape(said)):
+        Recipe.from_query(text, choices())
+
+
+@pytest.mark.parametrize("text", ["bogus=1", "%00", "sm=5&view=End"])
+def test_a_url_of_other_things_is_the_default(text):
     from dashboard.recipe import choices
 
     assert Recipe.from_query(text, choices()) == Recipe()
