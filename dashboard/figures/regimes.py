@@ -14,6 +14,8 @@ HEIGHT = 430
 LIGHT = 0.3  # opacity of what belongs to the baseline
 MARGIN = 0.02  # decades left and right of the curves
 SIDE_TOKENS = 2_500  # labels of lines left of here stand on their right, where there is room
+_LABEL = 0.06  # share of the panel from the top of a line down to the foot of its label
+_LABEL_TIMES = 2.5  # a label reaches from one length to so many times it
 _ABOVE_WAVES = 0.11  # share of the panel below which the numbers of waves stand
 _NEAR = 0.15  # natural logarithm of two lengths: the width of such a number
 GIGABYTE = 1e9
@@ -136,19 +138,19 @@ def _landmarks(
     shapes, notes = [], []
     if boundary < longest:
         shapes.append(_shade(max(boundary, shortest), longest))
-    if shortest <= boundary <= longest:
-        shapes.append(_upright(boundary, 0.99, "dot", marks))
-        notes.append(_beside(boundary, 0.93, f"Eq. (4), one head: {boundary:,} tokens"))
-    if live and live != boundary and shortest <= live <= longest:
-        shapes.append(_upright(live, 0.90, "dashdot", marks))
-        notes.append(_beside(live, 0.84, f"Eq. (4), heads in flight: {live:,}"))
+    lines = [(boundary, 0.99, "dot", f"Eq. (4), one head: {boundary:,} tokens")]
+    if live and live != boundary:
+        lines.append((live, 0.90, "dashdot", f"Eq. (4), heads in flight: {live:,}"))
+    lines.append((marks["length"], 0.81, "solid", f"here: {marks['length']:,}"))
     pinned = marks.get("baseline")
-    if pinned and pinned != boundary and shortest <= pinned <= longest:
-        shapes.append(_upright(pinned, 0.72, "dot", marks))
-        notes.append(_beside(pinned, 0.66, f"Eq. (4), baseline: {pinned:,}"))
-    if shortest <= marks["length"] <= longest:
-        shapes.append(_upright(marks["length"], 0.81, "solid", marks))
-        notes.append(_beside(marks["length"], 0.75, f"here: {marks['length']:,}"))
+    if pinned and pinned != boundary:
+        lines.append((pinned, 0.72, "dot", f"Eq. (4), baseline: {pinned:,}"))
+    taller: list[int] = []
+    for x, top, dash, text in lines:
+        if shortest <= x <= longest:
+            shapes.append(_upright(x, top, dash, marks))
+            notes.append(_beside(x, top - _LABEL, text, taller))
+            taller.append(x)
     notes += [_note(length, 0.0, f"{waves}<br>|", "center", 10) for waves, length in marks["waves"]]
     if marks["waves"]:
         notes.append(_note(longest, _ABOVE_WAVES, "waves per KV group, Eq. (5)", "right", 10))
@@ -179,8 +181,10 @@ def _upright(x: int, top: float, dash: str, marks: Mapping[str, Any]) -> dict[st
     }  # fmt: skip
 
 
-def _beside(x: int, y: float, text: str) -> dict[str, Any]:
-    return _note(x, y, f" {text} ", "right" if x > SIDE_TOKENS else "left", 12)
+def _beside(x: int, y: float, text: str, taller: Sequence[int]) -> dict[str, Any]:
+    """Left of its line where there is room and no taller line close by, which would cross the words."""
+    crossed = any(x / _LABEL_TIMES < other < x for other in taller)
+    return _note(x, y, f" {text} ", "left" if crossed or x <= SIDE_TOKENS else "right", 12)
 
 
 def _note(x: int, y: float, text: str, anchor: str, size: int) -> dict[str, Any]:

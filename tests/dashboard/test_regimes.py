@@ -217,6 +217,22 @@ def test_the_figure_has_a_line_per_estimator_in_gb_and_every_landmark(make_exper
     assert low < math.log10(512) and high > 20 * math.log10(2)
 
 
+@pytest.mark.parametrize(("seq", "side"), [(65_536, "left"), (50_000, "right"), (8192, "right"), (1024, "left")])
+def test_the_label_of_the_length_is_not_crossed_by_the_boundary(make_experiment, seq, side):
+    """xanchor is the end of the text at the line: `left` stands to the right of it."""
+    chart = figure(regimes.curves(make_experiment("llama3.1-405b", seq=seq)), [])
+    notes = {note.text.strip(): note.xanchor for note in chart.layout.annotations}
+    assert notes[f"here: {seq:,}"] == side
+    assert notes["Eq. (4), one head: 51,200 tokens"] == "right"
+
+
+@pytest.mark.parametrize(("seq", "low"), [(4096, 0.11), (16_384, 0), (2900, 0)])
+def test_no_line_crosses_the_number_of_waves_beside_it(make_experiment, seq, low):
+    shapes = figure(regimes.curves(make_experiment("llama3-8b", seq=seq)), []).layout.shapes
+    (here,) = [shape for shape in shapes if shape.type == "line" and shape.x0 == seq]
+    assert here.y0 == low
+
+
 def test_titles_state_what_is_seen(make_experiment):
     paper = regimes_words.title(regimes.curves(make_experiment("llama3.1-405b", seq=4096)))
     assert paper.startswith("DRAM traffic leaves the ideal line at 51,200 tokens (Eq. 4): 59.4 times")
