@@ -100,7 +100,7 @@ def _points(variants: Mapping[str, Mapping[str, str]]) -> list[Point]:
     jobs: list[fa3.Job] = [(row, "calibrated", changes, fa3.KERNEL) for changes in named.values() for row in rows]
     names = [name for name in named for _ in rows]
     times = zip(jobs, fa3.latencies_us(jobs), names, strict=True)
-    return [fa3.point(job[0], us, name, fitted=False) for job, us, name in times]
+    return [fa3.point(job[0], us, name, fitted=job[0]["seq_q"] in fa3.FIT_LENGTHS) for job, us, name in times]
 
 
 def _text(spec: GpuSpec, key: str) -> str:

@@ -122,7 +122,7 @@ def walk() -> tuple[list[Row], list[Point]]:
     todo = jobs()
     found = fa3.runs([job for _, _, job in todo])
     points = [
-        fa3.point(job[0], run.latency_us, name, fitted=False)
+        fa3.point(job[0], run.latency_us, name, fitted=job[0]["seq_q"] in fa3.FIT_LENGTHS)
         for (name, _, job), run in zip(todo, found, strict=True)
     ]
     rows = []
