@@ -194,15 +194,25 @@ def _whole(name: str, value: Any) -> Any:
     return array.astype(np.int64) if array.ndim else int(value)
 
 
-def _refuse_overflow(p: Problem) -> None:
-    """Arrays are int64: refuse a grid whose largest count would not fit, instead of wrapping round."""
+def overflows(p: Problem) -> bool:
+    """Whether a grid's largest count does not fit int64, which its arrays have; single values are unbounded."""
     if not any(isinstance(getattr(p, f.name), np.ndarray) for f in fields(p)):
-        return
-    top = {f.name: float(np.max(getattr(p, f.name), initial=1)) for f in fields(p)}
+        return False
+    top = _largest(p)
     tile_area = (top["L"] + top["T_M"]) * (top["S"] + top["T_N"])
-    heads = top["B"] * top["H_KV"] * top["G"]
-    if 4 * heads * tile_area * top["D"] * top["P"] > 2**63:
+    return 4 * top["B"] * top["H_KV"] * top["G"] * tile_area * top["D"] * top["P"] > 2**63
+
+
+def _largest(p: Problem) -> dict[str, float]:
+    return {f.name: float(np.max(getattr(p, f.name), initial=1)) for f in fields(p)}
+
+
+def _refuse_overflow(p: Problem) -> None:
+    """Refuse a grid that would wrap round."""
+    if overflows(p):
+        top = _largest(p)
+        flops = 4 * top["B"] * top["H_KV"] * top["G"] * top["L"] * top["S"] * top["D"]
         raise PresetError(
-            f"this grid reaches {4 * heads * top['L'] * top['S'] * top['D']:.2e} FLOPs, beyond exact 64-bit "
+            f"this grid reaches {flops:.2e} FLOPs, beyond exact 64-bit "
             "integers; use a shorter length or a smaller batch"
         )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analytical import genz, launch_order, llm_viewer, simfa_python
+from analytical import along, genz, launch_order, llm_viewer, simfa_python
 from analytical.launch_order import InFlight, Order
 from analytical.simfa_python import Problem
 from dashboard.measured import gallery
@@ -48,9 +48,8 @@ def curves(experiment: Experiment, peer: bool = False) -> Regimes:
     both = experiment.workload.seq_q == experiment.workload.seq_kv
     boundary, live = first_unfit_tokens(experiment), _live_boundary(experiment, both)
     lengths = _lengths(experiment, both, [edge for edge in (boundary, live) if edge])
-    changes = _swept(lengths, both)
-    paper = simfa_python.sweep(experiment, **changes)
-    ordered = launch_order.sweep(experiment, **changes)
+    paper = along.traffic(simfa_python.sweep, experiment, lengths, both)
+    ordered = along.traffic(launch_order.sweep, experiment, lengths, both)
     columns: dict[str, Any] = {
         "length": lengths,
         f"dram.{simfa_python.NAME}": paper.dram_bytes,

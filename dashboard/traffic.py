@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from analytical import genz, simfa_python
+from analytical import along, genz, simfa_python
 from presets.experiment import Experiment
 
 SHORTEST, LONGEST = 1024, 131_072
@@ -28,14 +28,13 @@ def curve(experiment: Experiment, shortest: int = SHORTEST, longest: int = LONGE
     named = [n for n in (shortest, boundary - 1, boundary, longest) if shortest <= n <= longest]
     lengths = np.unique(np.concatenate([rounded, np.array(named, np.int64)]))
     both = experiment.workload.seq_q == experiment.workload.seq_kv
-    changes = {"L": lengths, "S": lengths} if both else {"S": lengths}
-    closed = simfa_python.sweep(experiment, **changes)
+    closed = along.traffic(simfa_python.sweep, experiment, lengths, both)
     points = pd.DataFrame(
         {
             "length": lengths,
-            "simfa_python": np.broadcast_to(closed.dram_bytes, lengths.shape),
+            "simfa_python": closed.dram_bytes,
             "genz": [_genz_bytes(experiment, int(n), both) for n in lengths],
-            "fits": np.broadcast_to(closed.fits_l2, lengths.shape),
+            "fits": closed.fits_l2,
         }
     )
     return TrafficCurve(points, boundary, both)

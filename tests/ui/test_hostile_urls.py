@@ -7,6 +7,9 @@ from tests.ui.conftest import ROOT
 
 LONG = "500000"  # tokens: nothing is simulated without a click
 PIB = 2**50
+LARGEST = {
+    "llm": "bare", "heads_q": "4096", "heads_kv": "4096", "head_dim": "1024", "seq": "16777216", "batch": "65536",
+}  # fmt: skip
 
 HOSTILE = [
     ("compare", {"seq": "99999999999999999999", "batch": "-1", "tp": "1e308"}),
@@ -19,6 +22,12 @@ HOSTILE = [
     ("compare", {"baseline": "llm=**x**&seq=-1&set=sm.count%3D0"}),
     ("compare", {"llm": "bare", "heads_q": "7", "heads_kv": "3", "head_dim": "1", "tp": "1024"}),
     ("compare", {f"unknown{n}": "1" for n in range(500)}),
+    ("compare", {"seq": "1024", "batch": "65536"}),
+    ("regimes", {"seq": "1024", "batch": "1024"}),
+    ("regimes", {"seq": "1024", "batch": "65536"}),
+    ("compare", LARGEST),
+    ("regimes", LARGEST),
+    ("timeline", LARGEST),
     ("regimes", {"set": "sm.count=2147483647"}),
     ("regimes", {"set": f"l2.bytes={PIB}\nl2.effective_bytes={PIB}", "if_l2_mib": "1073741824.0"}),
     ("regimes", {"set": "l2.effective_bytes=1"}),
