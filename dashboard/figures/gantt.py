@@ -142,8 +142,10 @@ def _values(spans: pd.DataFrame, activity: str, us: float, shift: int) -> dict[s
         "y": spans["middle"].to_numpy(),
         "base": start - shift,
         "x": end - start,
-        "customdata": np.column_stack([start, end, start * us, end * us, spans["cta"], 100 * spans["share"]]),
-        "hovertemplate": activity + "<br>cycles %{customdata[0]:,} to %{customdata[1]:,} (%{x:,} long)"
+        "customdata": np.column_stack(
+            [start, end, start * us, end * us, spans["cta"], 100 * spans["share"], end - start]
+        ),
+        "hovertemplate": activity + "<br>cycles %{customdata[0]:,} to %{customdata[1]:,} (%{customdata[6]:,} long)"
         "<br>%{customdata[2]:.3f} to %{customdata[3]:.3f} µs<br>CTA %{customdata[4]}, "
         "%{customdata[5]:.0f} % of this time<extra></extra>",
     }

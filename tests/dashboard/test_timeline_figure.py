@@ -50,6 +50,14 @@ def test_rows_are_the_warpgroups_the_units_and_one_mufu(answer):
     assert not exps["exp, consumer 1"] & exps["exp, consumer 2"]
 
 
+def test_a_hover_box_tells_a_spans_own_length(answer):
+    """`%{x}` would be the bar's end: a bar with a base stands on it."""
+    for bar in bars(figure(run_of(answer))):
+        assert "%{x" not in bar.hovertemplate and "(%{customdata[6]:,} long)" in bar.hovertemplate
+        rows = np.asarray(bar.customdata, float)
+        assert np.array_equal(rows[:, 6], rows[:, 1] - rows[:, 0]) and np.array_equal(rows[:, 6], bar.x)
+
+
 def test_waits_are_named_and_light(answer):
     waits = [trace for trace in bars(figure(run_of(answer))) if trace.name.startswith("wait")]
     assert {"wait for K", "wait for V", "wait for a free K stage"} <= {trace.name for trace in waits}
