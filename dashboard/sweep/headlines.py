@@ -23,7 +23,7 @@ def lines(plan: Plan, rows: Sequence[Row], metric: Metric) -> str:
         return f"{metric.title}: no answers"
     low, high = min(known, key=lambda pair: pair[0]), max(known, key=lambda pair: pair[0])
     if low[0] == high[0]:
-        return f"{metric.title}{_to(metric)} is {metric.said(low[0])} everywhere"
+        return f"{metric.title}{_to(metric)} is {metric.said(low[0])} everywhere{_so_far(rows)}"
     span = f"{metric.title}{_to(metric)} from {_first(metric, low[0])} to {metric.said(high[0])}{_so_far(rows)}"
     other_work = any(axis.key in WORKLOAD for axis in plan.axes)  # then no point is better than another
     best = low[0] if metric.lower_is_better or other_work else high[0]

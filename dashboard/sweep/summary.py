@@ -7,6 +7,7 @@ from dashboard.sweep.evaluate import CANCELLED, DONE, FAILED, IMPOSSIBLE
 from dashboard.sweep.run import QUEUED, Sweep
 
 LINES_PER_S = 10_000_000  # a cautious pace of one core, for the forecast only
+POINT_S = 0.1  # what a point takes beside its lines: handing over, keeping, drawing; likewise
 _SUGGESTED = {
     "seq": "512,1024,2048",
     "seq_kv": "1024..16384*2",
@@ -49,7 +50,7 @@ def forecast(sweep: Sweep) -> str:
     """What running it will take."""
     todo = [n for n, row in enumerate(sweep.rows) if row["state"] not in (DONE, IMPOSSIBLE)]
     lines = sum(sweep.cost(index) for index in todo)
-    seconds = max(lines / LINES_PER_S, 1)
+    seconds = max(lines / LINES_PER_S + len(todo) * POINT_S, 1)
     words = f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:,.0f} min"
     points = f"{len(todo)} points" if len(todo) != 1 else "1 point"
     return f"{points}, {lines / 1e6:,.0f} million line requests, about {words} of one core's time."
@@ -61,6 +62,8 @@ def running(sweep: Sweep, position: int) -> str:
         return f"Waiting for another sweep, position {position} in line."
     done, remaining = len(sweep.rows) - len(sweep.open()), sweep.remaining_s()
     rest = f", about {remaining:.0f} s to go" if remaining is not None else ""
+    if sweep.cancelled.is_set():
+        rest = ", being cancelled: no point starts any more"
     return f"Simulating: {done} of {len(sweep.rows)} points, {sweep.elapsed_s():.0f} s{rest}"
 
 

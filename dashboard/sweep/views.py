@@ -11,7 +11,7 @@ from dashboard.compare import digits
 from dashboard.sweep import analysis
 from dashboard.sweep.analysis import Cost, Metric
 from dashboard.sweep.axes import Axis
-from dashboard.sweep.evaluate import DONE, Row
+from dashboard.sweep.evaluate import DONE, WAITING, Row
 from dashboard.sweep.plan import Plan
 
 Group = tuple[list[Any], list[Any]]
@@ -31,17 +31,21 @@ def axis_title(key: str) -> str:
 
 
 def groups(plan: Plan, rows: Sequence[Row], metric: Metric) -> dict[str, Group]:
-    """Lines over the first parameter, one per combination of the others."""
+    """Lines over the first parameter, one per combination of the others; none before there is a point.
+
+    A line whose points all wait is there without any, so that the others keep their colours when they come.
+    """
     first, *others = plan.axes
     found: dict[str, Group] = {}
     for row in rows:
-        if row["state"] != DONE:
+        if row["state"] not in (DONE, WAITING):
             continue
         name = ", ".join(f"{axis.key} {units.shown(axis.key, row[axis.key])}" for axis in others) or first.key
         xs, ys = found.setdefault(name, ([], []))
-        xs.append(scaled(first.key, row[first.key]))
-        ys.append(analysis.value(row, metric))
-    return found
+        if row["state"] == DONE:
+            xs.append(scaled(first.key, row[first.key]))
+            ys.append(analysis.value(row, metric))
+    return found if any(xs for xs, _ in found.values()) else {}
 
 
 def cells(

@@ -3,6 +3,7 @@
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import limits, state
 from dashboard.jobs import CANCELLED, FAILED, QUEUED, Job
@@ -28,11 +29,15 @@ def simulation(
     another waits for, and each keeps its own last answer. With `may_sample` a launch that is too long for every day
     is answered by a sample, whose record holds its error, until the whole of it has been asked for.
     """
-    with st.container(height=STATUS_HEIGHT_PX, border=False, vertical_alignment="center"):
-        return _simulation(experiment, sm, place, may_sample)
+    status, below = st.container(height=STATUS_HEIGHT_PX, border=False, vertical_alignment="center"), st.container()
+    with status:
+        return _simulation(experiment, sm, place, may_sample, below)
 
 
-def _simulation(experiment: Experiment, sm: int, place: str, may_sample: bool) -> tuple[dict[str, Any] | None, str]:
+def _simulation(
+    experiment: Experiment, sm: int, place: str, may_sample: bool, below: DeltaGenerator
+) -> tuple[dict[str, Any] | None, str]:
+    """`below` is where a failure finds room for what happened."""
     try:
         coverage.check(experiment)
     except NotModelled as reason:
@@ -47,7 +52,7 @@ def _simulation(experiment: Experiment, sm: int, place: str, may_sample: bool) -
         st.caption(_simulated(given["record"], job))
         return given, ""
     if job is None and may_sample and is_long(experiment) and _can_be_sampled(experiment):
-        return _sample(experiment, sm, place, key)
+        return _sample(experiment, sm, place, key, below)
     refusal = limits.refusal(experiment)
     if refusal and (job is None or not job.active):
         st.caption(f"No cycle simulation: {refusal}.")
@@ -56,7 +61,7 @@ def _simulation(experiment: Experiment, sm: int, place: str, may_sample: bool) -
         job = _submitted(experiment, sm, place, key)
         if job is None:
             return None, "Not simulated yet: this server is busy."
-    return None, _control(experiment, sm, place, key, job)
+    return None, _control(experiment, sm, place, key, job, below)
 
 
 def _submitted(experiment: Experiment, sm: int, place: str, key: str) -> Job | None:
@@ -83,7 +88,9 @@ def _can_be_sampled(experiment: Experiment) -> bool:
     return True
 
 
-def _sample(experiment: Experiment, sm: int, place: str, whole_key: str) -> tuple[dict[str, Any] | None, str]:
+def _sample(
+    experiment: Experiment, sm: int, place: str, whole_key: str, below: DeltaGenerator
+) -> tuple[dict[str, Any] | None, str]:
     """The answer by a sample, started unasked; beside it, the whole simulation on a click."""
     asked = experiment.model_copy(update={"sample": True})
     key = coverage.answer_key(asked, 0, sm)
@@ -92,7 +99,7 @@ def _sample(experiment: Experiment, sm: int, place: str, whole_key: str) -> tupl
     if job is None:
         return None, "Not simulated yet: this server is busy."
     if job.answer is None:
-        return None, _control(asked, sm, place, key, job)
+        return None, _control(asked, sm, place, key, job, below)
     record = job.answer["record"]
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(
@@ -115,12 +122,12 @@ def _simulated(record: dict[str, Any], job: Job | None) -> str:
     )
 
 
-def _control(experiment: Experiment, sm: int, place: str, key: str, job: Job | None) -> str:
+def _control(experiment: Experiment, sm: int, place: str, key: str, job: Job | None, below: DeltaGenerator) -> str:
     if job is not None and job.active:
         _watch(key)
         return "The simulation is running."
     if job is not None and job.state == FAILED:
-        st.error(job.message)
+        below.error(job.message)
         _start_button(experiment, sm, place, key, "Run again")
         return "The simulation failed."
     if job is not None and job.state == CANCELLED:
@@ -164,9 +171,7 @@ def _watch(key: str) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="center"):
         st.progress(min(job.progress, 1.0), text=_words(job))
-        if st.button("Cancel", key=f"cancel-{key}"):
-            board.cancel(key)
-            st.rerun()
+        st.button("Cancel", key=f"cancel-{key}", on_click=board.cancel, args=(key,))
 
 
 def _words(job: Job) -> str:

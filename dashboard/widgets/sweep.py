@@ -192,8 +192,8 @@ def _watch(key: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         place = state.sweeps().position(key) if sweep.state == QUEUED else 0
         st.progress(sweep.progress(), text=summary.running(sweep, place))
-        if st.button("Cancel", key="sweep_cancel"):
-            state.sweeps().cancel(key)
+        # A callback: it runs before the page is drawn anew for rows that came in, where a click would be lost.
+        st.button("Cancel", key="sweep_cancel", on_click=state.sweeps().cancel, args=(key,))
 
 
 def kept_results() -> None:

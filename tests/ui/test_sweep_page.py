@@ -5,6 +5,7 @@ import time
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dashboard import state
 from tests.ui.conftest import ROOT
 
 
@@ -73,6 +74,23 @@ def test_a_simulated_sweep_waits_for_a_click_and_brings_its_rows():
     assert "† 2 of 2 simulated experiments lie outside the validated range" in said(app)
     app.run()
     assert "3 points: 2 done, 1 impossible" in said(app)
+
+
+def test_a_click_on_cancel_counts_when_rows_came_in_since_the_page_was_drawn():
+    app = opened(estimator="sim-fa", llm="llama3.1-405b", vary="seq=129,12288,12416,12544")
+    app.button(key="sweep_start").click().run()
+    (sweep,) = state.sweeps().active()
+    until = time.monotonic() + 120
+    while len(sweep.open()) == 4:
+        assert time.monotonic() < until and sweep.active
+        time.sleep(0.1)
+    app.button(key="sweep_cancel").click().run()
+    assert sweep.cancelled.is_set() and not app.exception
+    while sweep.active:
+        assert time.monotonic() < until
+        time.sleep(0.1)
+    app.run()
+    assert "1 done, 3 cancelled" in said(app)
 
 
 def test_hostile_values_in_a_link_are_defaults_or_sentences():
