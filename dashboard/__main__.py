@@ -60,7 +60,11 @@ def _add_compare(parser: argparse.ArgumentParser) -> None:
 
 def _compare(args: argparse.Namespace) -> int:
     names = [name.strip() for name in args.estimators.split(",")]
-    answers = compare.records(experiments(args), names)
+    answers = [
+        record
+        for experiment in experiments(args)
+        for record in compare.with_what_if(experiment, compare.records([experiment], names))
+    ]
     print(export.to_csv(answers) if args.format == "csv" else export.to_json(answers), end="")
     return 0
 

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from dashboard.catalog import ESTIMATORS, known
+from dashboard.citation import overrides
 from presets.errors import NotModelled
 from presets.experiment import Experiment
 from presets.record import Result, to_record
@@ -18,6 +19,12 @@ def records(experiments: Iterable[Experiment], names: Sequence[str]) -> list[Rec
     """One record per experiment and estimator, in order; an unanswered one has nulls and says why in `notes`."""
     chosen = [known(name) for name in names]
     return [_answer(experiment, estimator.name) for experiment in experiments for estimator in chosen]
+
+
+def with_what_if(experiment: Experiment, answers: Sequence[Record]) -> list[Record]:
+    """Records for a download: which preset values were changed, by dotted key in base units, is in each."""
+    changed = "; ".join(f"{key}={value}" for key, value in overrides(experiment).items())
+    return [{**record, "what_if": changed} for record in answers]
 
 
 def unanswered(experiment: Experiment, name: str, reason: str) -> Record:
@@ -95,7 +102,10 @@ def difference(value: float | None, base: float | None) -> str:
     if value is None or not base or math.isclose(value, base):
         return ""
     ratio = value / base
-    return f"x {digits(ratio)}" if ratio >= 10 else f"{(ratio - 1) * 100:+.1f} %"
+    if ratio >= 10:
+        return f"x {digits(ratio)}"
+    change_pct = (ratio - 1) * 100
+    return f"{change_pct:+.1f} %" if abs(change_pct) >= 0.05 else f"{change_pct:+.1g} %"
 
 
 def digits(value: float) -> str:
@@ -141,6 +151,11 @@ def reasons(answers: Sequence[Record]) -> list[str]:
         found.append(
             f"SimFA-python is bound by {said(closed['bottleneck'])}: its highest ceiling is "
             f"{digits(max(closed['ceilings_us'].values()))} µs."
+        )
+    if closed and genz and closed["causal"]:
+        found.append(
+            f"GenZ knows no mask: it counts {digits(genz['flops'] / 1e9)} GFLOP, SimFA-python the "
+            f"{digits(closed['flops'] / 1e9)} of the tiles that are not wholly masked."
         )
     if "simfa-launch-order" in by_name:
         found.append(_launch_sentence(by_name["simfa-launch-order"]))

@@ -20,9 +20,15 @@ def applied(experiment: Experiment, settings: Mapping[str, str]) -> Experiment:
 def changed(experiment: Experiment, text: str) -> Experiment | None:
     """The experiment with the KEY=VALUE pairs of `text` applied, or None for an empty text.
 
-    Pairs are separated by blanks, commas or semicolons. Raises PresetError with what is wrong and what is allowed.
+    Pairs are separated by blanks, commas or semicolons; a unit may stand apart from its number. Raises PresetError
+    with what is wrong and what is allowed.
     """
-    pairs = [pair for pair in re.split(r"[\s,;]+", text) if pair]
+    pairs: list[str] = []
+    for word in filter(None, re.split(r"[\s,;]+", text)):
+        if "=" not in word and pairs:
+            pairs[-1] += f" {word}"
+        else:
+            pairs.append(word)
     if not pairs:
         return None
     given = applied(experiment, arguments.parse_settings(pairs))

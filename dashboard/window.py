@@ -40,6 +40,11 @@ class Window(NamedTuple):
         """The window `pages` further on (back, if negative), a fifth of it still in view."""
         return self.moved(_PAGE * pages * self.cycles)
 
+    def within(self, whole: "Window") -> "Window":
+        """The same length of time, moved to where it shows nothing beside the `whole`, or else most of it."""
+        low, high = sorted((whole.start_cycle, whole.end_cycle - self.cycles))
+        return self.moved(min(max(self.start_cycle, low), high) - self.start_cycle)
+
     def moved(self, by_cycles: float) -> "Window":
         """The same length of time, `by_cycles` later."""
         return Window(self.start_cycle + by_cycles, self.end_cycle + by_cycles)

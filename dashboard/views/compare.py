@@ -13,7 +13,7 @@ from dashboard.figures import gantt, style
 from dashboard.report import compare as report
 from dashboard.widgets import baseline, url
 from dashboard.widgets.downloads import downloads
-from dashboard.widgets.experiment import DEFAULTS, VIEWS, current, sidebar, start
+from dashboard.widgets.experiment import DEFAULTS, VIEWS, current, heading, sidebar, start
 from dashboard.widgets.simulation import TIMELINE_SM, simulation
 from dashboard.widgets.take_along import take_along
 from dashboard.widgets.why import why, why_simulated
@@ -25,7 +25,7 @@ def page() -> None:
     experiment = sidebar()
     if experiment is None:
         return
-    st.markdown(f"#### {experiment.words()}")
+    heading(experiment)
     mark = standing.mark(experiment)
     st.caption(f"One layer's attention forward pass. Cycle simulation{mark}: {coverage.standing(experiment)}.")
     for caution in experiment.cautions():
@@ -92,11 +92,14 @@ def _reference(answers: list[compare.Record]) -> str:
 
 
 def _downloads(experiment: Experiment, answers: list[compare.Record]) -> None:
-    downloads(_name(experiment), answers)
+    downloads(_name(experiment), compare.with_what_if(experiment, answers))
 
 
 def _name(experiment: Experiment) -> str:
-    return f"compare_{experiment.llm.name or 'bare'}_{experiment.gpu.name}_{experiment.workload.seq_q}"
+    more = ("_causal" if experiment.workload.causal else "") + (
+        "_what-if" if citation.overrides(experiment) else ""
+    )
+    return f"compare_{experiment.llm.name or 'bare'}_{experiment.gpu.name}_{experiment.workload.seq_q}{more}"
 
 
 def _cards(

@@ -13,7 +13,7 @@ from dashboard.regimes import Regimes
 from dashboard.report import regimes as report
 from dashboard.widgets import baseline, url
 from dashboard.widgets.downloads import downloads
-from dashboard.widgets.experiment import DEFAULTS, current, sidebar, start
+from dashboard.widgets.experiment import DEFAULTS, current, heading, sidebar, start
 from dashboard.widgets.regimes import applied, published, what_ifs
 from dashboard.widgets.simulation import TIMELINE_SM
 from dashboard.widgets.take_along import take_along
@@ -66,7 +66,7 @@ def page() -> None:
 
 
 def _heading(shown: Regimes, settings: dict[str, str]) -> None:
-    st.markdown(f"#### {shown.experiment.words()}")
+    heading(shown.experiment)
     if settings:
         st.caption("What if: " + ", ".join(f"**{key}** = {value}" for key, value in settings.items()))
     reasons = regimes_words.impossible(shown.experiment)

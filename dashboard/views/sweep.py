@@ -12,7 +12,7 @@ from dashboard.sweep.analysis import Metric
 from dashboard.sweep.evaluate import WAITING, Row
 from dashboard.widgets import baseline, url
 from dashboard.widgets.downloads import downloads
-from dashboard.widgets.experiment import DEFAULTS, TABS, current, sidebar, start
+from dashboard.widgets.experiment import DEFAULTS, TABS, current, heading, sidebar, start
 from dashboard.widgets.sweep import Asked, chosen_views, controls, fixed_value, kept_results, rows
 from dashboard.widgets.sweep_baseline import as_difference, pin_point
 from dashboard.widgets.take_along import take_along
@@ -26,7 +26,7 @@ def page() -> None:
     experiment = sidebar()
     if experiment is None:
         return
-    st.markdown(f"#### {experiment.words()}")
+    heading(experiment)
     asked = controls(current())
     if asked is None:
         return

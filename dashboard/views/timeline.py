@@ -11,7 +11,7 @@ from dashboard.plain import markdown
 from dashboard.report import timeline as report
 from dashboard.shown import Shown
 from dashboard.widgets import baseline, browser_download, url
-from dashboard.widgets.experiment import DEFAULTS, current, sidebar
+from dashboard.widgets.experiment import DEFAULTS, current, heading, sidebar
 from dashboard.widgets.simulation import simulation
 from dashboard.widgets.take_along import take_along
 from dashboard.widgets.timeline_controls import (
@@ -38,7 +38,7 @@ def page() -> None:
     experiment = sidebar()
     if experiment is None:
         return
-    st.markdown(f"#### {experiment.words()}")
+    heading(experiment)
     with st.container():
         chosen, row = choice(experiment)
     left, right = st.columns(2) if chosen.second else (st.container(), st.container())
@@ -102,7 +102,8 @@ def _figure(chosen: Choice, runs: list[Shown], remark: str) -> None:
     aligned_at = align.words(chosen.place, chosen.nth_cta, chosen.nth_tile)
     revision = f"{runs[0].experiment.words()}|{asked}|{aligned_at}"
     stale = runs[0].stale
-    drawn = kept_view(revision, [run.drawn() for run in runs], shown.view(runs, place), stale)
+    whole = shown.view(runs, None)
+    drawn = kept_view(revision, [run.drawn() for run in runs], shown.view(runs, place), whole, stale)
     mark = linked_box()
     title = shown.title(runs)
     chart = state.once(

@@ -9,7 +9,7 @@ import streamlit as st
 from dashboard import align, baseline, recipe
 from dashboard.catalog import ESTIMATORS
 from dashboard.measured.comparison import QUANTITIES
-from dashboard.plain import brief
+from dashboard.plain import brief, markdown
 from dashboard.recipe import BARE, OWN, Recipe
 from dashboard.sweep import plan
 from dashboard.sweep.analysis import METRICS
@@ -96,6 +96,12 @@ def sidebar() -> Experiment | None:
     except PresetError as error:
         st.error(f"This experiment cannot be run: {brief(error)}")
         return None
+
+
+def heading(experiment: Experiment) -> None:
+    """The experiment in words on top of a page, with what the sidebar changed in its presets."""
+    changed = ", ".join(f"{key}={value}" for key, value in current().settings().items())
+    st.markdown(f"#### {experiment.words()}" + (f", what if {markdown(changed)}" if changed else ""))
 
 
 def opened() -> None:

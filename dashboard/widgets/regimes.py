@@ -18,6 +18,15 @@ KEYS: dict[str, url.Value] = {
     "if_grid": "",
     "if_kv": "",
 }
+_ABOUT_GRID = (
+    "For the launch-order estimator: which index of the grid counts first. Blocks fastest: the query tiles of one "
+    "head start together, and few heads are in flight. Heads fastest: the same tile of many heads starts, and all "
+    "their K/V must fit."
+)
+_ABOUT_KV = (
+    "For the launch-order estimator. Cyclic: every pass reads K/V from the same end. Sawtooth: each pass starts "
+    "where the last one ended, and finds in L2 what that one read last."
+)
 _MIB = 2**20
 _LARGEST_L2_MIB, _MOST_SMS, _MOST_CTAS = 128, 264, 4
 _TILES = (64, 128, 192, 256)
@@ -170,14 +179,21 @@ def _heads(experiment: Experiment) -> dict[str, str]:
 def _order(experiment: Experiment) -> dict[str, str]:
     pipeline = experiment.kernel.pipeline
     found: dict[str, str] = {}
-    for name, label, key, titles, preset in (
-        ("if_grid", "Grid order", "pipeline.grid_order", _GRIDS, pipeline.grid_order or "block_fastest"),
-        ("if_kv", "K/V passes", "pipeline.kv_traversal", _TRAVERSALS, pipeline.kv_traversal or "cyclic"),
+    for name, label, key, titles, preset, about in (
+        (
+            "if_grid",
+            "Grid order",
+            "pipeline.grid_order",
+            _GRIDS,
+            pipeline.grid_order or "block_fastest",
+            _ABOUT_GRID,
+        ),
+        ("if_kv", "K/V passes", "pipeline.kv_traversal", _TRAVERSALS, pipeline.kv_traversal or "cyclic", _ABOUT_KV),
     ):
         value = st.segmented_control(
             label, list(titles), default=_start(name, preset, titles), key=_key(name, experiment, preset),
             format_func=titles.__getitem__, persist_state="session", required=True,
-            help="For the launch-order estimator.",
+            help=about,
         )  # fmt: skip
         found |= _moved(name, value or preset, preset, {key: str(value)})
     return found

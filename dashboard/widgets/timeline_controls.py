@@ -16,7 +16,7 @@ from presets.experiment import Experiment
 
 _VIEW, _VISIBLE, _PAGED = "timeline_drawn_view", "timeline_visible", "timeline_paged"
 _OPENED, _FIRST, _BOX = "timeline_opened", "timeline_first_view", "timeline_box"
-_MOVED, _RESET, _REDRAWN = "timeline_moved", "timeline_reset", "timeline_redrawn"
+_MOVED, _RESET, _REDRAWN, _WHOLE = "timeline_moved", "timeline_reset", "timeline_redrawn", "timeline_whole"
 _KEPT: dict[str, Any] = {"persist_state": "session"}
 
 
@@ -136,11 +136,15 @@ def pager() -> None:
 def _page(pages: int) -> None:
     before = st.session_state.get(_VIEW)
     if before is not None:
-        st.session_state[_PAGED] = st.session_state.get(_VISIBLE, before[2]).paged(pages)
+        whole: Window = st.session_state[_WHOLE]
+        st.session_state[_PAGED] = st.session_state.get(_VISIBLE, before[2]).paged(pages).within(whole)
+        st.session_state[_REDRAWN] = True
 
 
-def kept_view(revision: str, drawn: object, first_view: Window, stale: bool = False) -> Window:
+def kept_view(revision: str, drawn: object, first_view: Window, whole: Window, stale: bool = False) -> Window:
     """The cycles to draw: `first_view` of a new `revision`, else what was visible when `drawn` last changed.
+
+    `whole` is the run, or all runs together: Earlier and Later stay within it.
 
     A window that the URL names is shown in place of the first view of the first run that is not `stale`.
 
@@ -157,6 +161,7 @@ def kept_view(revision: str, drawn: object, first_view: Window, stale: bool = Fa
         kept = before[2] if before[1] == drawn else st.session_state.get(_VISIBLE, before[2])
     st.session_state[_VIEW] = (revision, drawn, kept)
     st.session_state[_FIRST] = first_view
+    st.session_state[_WHOLE] = whole._replace(start_cycle=min(first_view.start_cycle, whole.start_cycle))
     return kept
 
 

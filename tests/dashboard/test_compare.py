@@ -9,6 +9,7 @@ import pytest
 from dashboard import compare, export
 from dashboard.__main__ import main
 from dashboard.catalog import ESTIMATORS
+from dashboard.recipe import Recipe
 from presets.errors import PresetError
 from presets.record import KEYS
 
@@ -115,6 +116,28 @@ def test_a_csv_cell_cannot_start_a_spreadsheet_formula(start):
 
 def test_negative_numbers_stay_numbers_in_csv():
     assert export.to_csv([{"error_pct": -3.5}]).splitlines()[1] == "-3.5"
+
+
+def test_a_causal_launch_is_told_that_genz_knows_no_mask(make_experiment):
+    named = ("simfa-python", "genz")
+    causal = " ".join(compare.reasons(compare.records([make_experiment(seq=8192, causal=True)], named)))
+    assert "GenZ knows no mask: it counts 1,100 GFLOP, SimFA-python the 569 of the tiles" in causal
+    assert "mask" not in " ".join(compare.reasons(compare.records([make_experiment(seq=8192)], named)))
+
+
+def test_a_download_says_in_every_row_what_was_changed():
+    todo = Recipe(gpu="h100-sxm", set="l2.bytes=100MiB").experiment()
+    rows = compare.with_what_if(todo, compare.records([todo], ["simfa-python", "genz"]))
+    assert {row["what_if"] for row in rows} == {"l2.bytes=104857600; l2.effective_bytes=52428800"}
+    same = Recipe(gpu="h100-sxm", set="l2.bytes=50MiB").experiment()  # what it is anyway
+    assert compare.with_what_if(same, compare.records([same], ["genz"]))[0]["what_if"] == ""
+
+
+@pytest.mark.parametrize(
+    ("value", "said"), [(100.0, ""), (100.01, "+0.01 %"), (99.99, "-0.01 %"), (112.34, "+12.3 %"), (2000, "x 20.0")]
+)
+def test_a_small_difference_is_never_minus_zero(value, said):
+    assert compare.difference(value, 100) == said
 
 
 def test_headless_compare_prints_models_times_lengths_times_estimators(capsys):

@@ -65,6 +65,14 @@ def test_a_level_outside_the_run_counts_only_where_the_run_lasted():
     assert window.level(LEVELS, "sm_tma_lines", Window(-50, 0)) == 0
 
 
+@pytest.mark.parametrize(
+    ("window", "expected"),
+    [((-50, 50), (0, 100)), ((950, 1050), (900, 1000)), ((300, 400), (300, 400)), ((-500, 1500), (-500, 1500))],
+)
+def test_a_window_is_moved_into_the_run(window, expected):
+    assert Window(*window).within(Window(0, 1000)) == Window(*expected)
+
+
 def test_a_warpgroups_shares_add_up_to_one():
     table = window.warpgroups(HAND, Window(0, 200))
     assert table["consumer 1"].to_dict() == pytest.approx(
@@ -135,6 +143,7 @@ def test_a_second_run_is_the_experiment_with_its_what_ifs():
     assert second.gpu.tma.inflight_lines == 128 and second.gpu.l2.bytes == 100 * 2**20
     assert second.kernel.tile.kv_rows == 128 and second.workload == todo.workload
     assert what_if.changed(todo, " ") is None
+    assert what_if.changed(todo, "l2.bytes=100 MiB").gpu.l2.bytes == 100 * 2**20
 
 
 def test_a_what_if_keeps_the_parameter_set():

@@ -131,6 +131,17 @@ def test_arrow_keys_pan_the_figure_but_not_from_a_field(open_page):
     assert page.evaluate(RANGES)[:2] == pytest.approx([0, 30_000])
 
 
+def test_a_double_click_goes_back_after_later_too(open_page):
+    page = open_page("timeline")
+    status(page)
+    page.get_by_role("button", name="Later").click()
+    page.get_by_text("from 24,000 to 54,000").wait_for()
+    drawn(page)
+    box = page.locator(f"{PLOT} .nsewdrag").first.bounding_box()
+    page.mouse.dblclick(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.get_by_text("from 0 to 30,000").wait_for()
+
+
 def test_a_double_click_goes_back_where_a_zoom_was_drawn_finer(open_page):
     page = open_page(
         "timeline?params=paper&second=tma.inflight_lines%3D128"
