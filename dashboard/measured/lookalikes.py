@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 
+from dashboard.measured.points import COLUMNS
 from dashboard.measured.sniff import EXPORT_NCU, EXPORT_NSYS
 from dashboard.measured.table import Header
 
+OWN_TABLE = f"a table of your own needs the template's columns, separated by commas ({', '.join(COLUMNS)})"
 ADD_CSV = "run ncu again with --csv, or: " + EXPORT_NCU
 
 # Column names that identify a table without kernels, and what it is.
@@ -89,7 +91,7 @@ class Remarks:
                 return sentence
         if self._errors():
             return "the profiler reported an error and wrote no table" + self._errors()
-        return f"no table of kernel launches found in it; export with: {EXPORT_NCU}"
+        return f"no table of kernel launches found in it; {OWN_TABLE}, or export with: {EXPORT_NCU}"
 
     def _errors(self) -> str:
         """The tool's own error and warning lines, for the end of a sentence."""
