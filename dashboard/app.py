@@ -10,7 +10,7 @@ if str(ROOT) not in sys.path:  # streamlit puts only this file's folder on the p
 import streamlit as st  # noqa: E402
 
 from dashboard import settings, state  # noqa: E402
-from dashboard.widgets import baseline, experiment, url  # noqa: E402
+from dashboard.widgets import baseline, experiment, history, url  # noqa: E402
 
 # Streamlit's captions and chart labels are lighter than AA allows (3.7:1 on white); `currentColor` is the theme's.
 LOOK = """
@@ -48,3 +48,4 @@ notices = st.container()  # always there, so that nothing below is drawn anew wh
 page.run()
 with notices:
     url.notice()  # pages find more of it
+history.one_step_a_page()
