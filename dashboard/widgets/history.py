@@ -1,7 +1,7 @@
 """One step back for each page in the browser: what is set on a page is not a step of its own.
 
-Streamlit adds an entry to the browser's history whenever the URL's query changes, so that opening a page and writing
-its state into the URL would be two. Going back to another query of the same page would change nothing, as a session
+Streamlit adds an entry to the browser's history whenever the URL's query changes: opening a page and writing its
+state into the URL would be two. Going back to another query of the same page would change nothing, as a session
 reads its URL once. So a new address of the same page takes the place of the one before.
 """
 
