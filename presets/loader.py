@@ -53,10 +53,7 @@ def overlay(spec: S, path: Path) -> S:
 
 
 def override(spec: S, settings: Mapping[str, str], where: str = "--set") -> S:
-    """`spec` with some values replaced, through the same checks. Keys are dotted, values text with units.
-
-    A value set to what it is keeps its source: nothing was changed.
-    """
+    """`spec` with some values replaced, through the same checks. Keys are dotted, values text with units."""
     values = flatten(spec)
     sources = dict(spec.provenance)
     for key, text in settings.items():
@@ -70,10 +67,7 @@ def override(spec: S, settings: Mapping[str, str], where: str = "--set") -> S:
             values[key] = max(1, values[key] * values[leader] // flatten(spec)[leader])
             sources[key] = Provenance("override", f"scaled with {leader}: {where} {leader}={settings[leader]}")
     identity = {key: getattr(spec, key) for key in type(spec).model_fields if key in _IDENTITY}
-    built = _build(type(spec), identity | values, sources, where)
-    before, after = flatten(spec), flatten(built)
-    kept = {key: source for key, source in spec.provenance.items() if after.get(key) == before.get(key)}
-    return built.model_copy(update={"provenance": sources | kept})
+    return _build(type(spec), identity | values, sources, where)
 
 
 def _refuse_part_of_absent_section(spec: Spec, key: str, settings: Mapping[str, str], where: str) -> None:

@@ -45,9 +45,9 @@ def pick(page, label: str, option: str) -> None:
 
 def test_pick_a_model_wait_for_the_simulation_see_the_gantt_and_download_the_same_numbers(open_page):
     page = open_page()
-    page.get_by_text("Llama 3 8B, 4,096 tokens").wait_for()
+    page.get_by_role("heading", name="Llama 3 8B, 4,096 tokens").wait_for()
     pick(page, "Model", "Llama 3 70B")
-    page.get_by_text("Llama 3 70B, 4,096 tokens").wait_for()
+    page.get_by_role("heading", name="Llama 3 70B, 4,096 tokens").wait_for()
     wait_for_simulation(page)
     page.get_by_text("Stale: ").wait_for(state="detached")
     page.wait_for_function(GANTT_IS_DRAWN, arg=["producer", "consumer 1", "consumer 2", "tensor core"])
@@ -77,7 +77,7 @@ def test_the_first_screen_has_all_three_answers_without_a_click(open_page):
 
 def test_compare_three_estimators_and_ask_why_they_differ(open_page):
     page = open_page("?llm=llama3.1-405b&seq=65536")
-    page.get_by_text("Llama 3.1 405B, 65,536 tokens").wait_for()
+    page.get_by_role("heading", name="Llama 3.1 405B, 65,536 tokens").wait_for()
     page.locator(LATENCY_CARD).nth(2).wait_for()
     assert page.locator(LATENCY_CARD).all_inner_texts()[:2] == ["285,264 µs", "284,482 µs"]
     reasons = " ".join(page.get_by_role("listitem").all_inner_texts())
@@ -95,7 +95,7 @@ def test_compare_three_estimators_and_ask_why_they_differ(open_page):
 @pytest.mark.parametrize(("width", "dark"), [(1280, True), (1920, False)])
 def test_nothing_scrolls_sideways(open_page, width, dark):
     page = open_page("?llm=llama3.1-405b&gpu=gb10&kernel=fa3&seq=49152&peer=true", width=width, dark=dark)
-    page.get_by_text("Llama 3.1 405B, 49,152 tokens").wait_for()
+    page.get_by_role("heading", name="Llama 3.1 405B, 49,152 tokens").wait_for()
     page.get_by_text("not modelled on gb10").first.wait_for()
     page.get_by_text("leaves the ideal line at 49,152 tokens").wait_for()
     overflow = page.evaluate(
@@ -108,7 +108,7 @@ def test_nothing_scrolls_sideways(open_page, width, dark):
 
 def test_a_link_brings_the_experiment_and_a_change_goes_into_the_link(open_page):
     page = open_page("?llm=llama3-70b&seq=1024&causal=true&batch=2")
-    page.get_by_text("Llama 3 70B, 1,024 tokens, batch 2, FP16, causal").wait_for()
+    page.get_by_role("heading", name="Llama 3 70B, 1,024 tokens, batch 2, FP16, causal").wait_for()
     pick(page, "GPU", "NVIDIA H100 SXM5 80 GB")
     page.wait_for_url("**gpu=h100-sxm**")
     assert "llm=llama3-70b" in page.url and "seq=1024" in page.url and "causal=true" in page.url

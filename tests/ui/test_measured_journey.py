@@ -114,7 +114,7 @@ def test_edits_and_files_outlive_a_visit_to_another_page(measured):
     type_into_cell(page, 420, "2048")  # query length
     wait_for_explained(page, "L 2,048, 8 heads of 128")
     page.get_by_role("link", name="Compare").click()
-    page.get_by_text("Llama 3 8B, 4,096 tokens").wait_for()
+    page.get_by_role("heading", name="Llama 3 8B, 4,096 tokens").wait_for()
     page.get_by_role("link", name="Measured").click()
     page.get_by_text("1 kernel of your files").wait_for()
     wait_for_explained(page, "L 2,048, 8 heads of 128")
