@@ -32,7 +32,7 @@ def figure(
     slopes = (("l2_bytes_per_s", "L2"), ("dram_bytes_per_s", "DRAM"))
     lines = [_slope(ceilings[key], low, min(compute)) for key, _ in slopes]
     lines += [_segment([low, high], [tflops, tflops]) for tflops in compute]
-    notes = [_slope_name(ceilings[key], said, min(compute)) for key, said in slopes]
+    notes = [_slope_name(ceilings[key], said, min(compute), low) for key, said in slopes]
     for tflops, said in zip(compute, ("Tensor cores", "MUFU (exp)"), strict=True):
         notes.append(_name(high, tflops, f"{said} {tflops:,.0f} TFLOPS", "right", "bottom"))
     shapes, asymptote = _asymptote(ceilings["asymptote_flop_per_byte"])
@@ -67,8 +67,11 @@ def _axes(x: tuple[float, float], y: tuple[float, float]) -> dict[str, Any]:
 
 
 def _span(ceilings: Mapping[str, float], dots: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
+    """From left of every point and every slope's end, so that the slopes are seen, to right of the points."""
     found = [dot["intensity"] for dot in dots] + [ceilings["asymptote_flop_per_byte"]]
-    return min(found) / 6, max(*found, 1000) * 3
+    roof = min(ceilings["tensor_tflops"], ceilings["mufu_tflops"])
+    knees = [roof * 1e12 / ceilings[key] for key in ("l2_bytes_per_s", "dram_bytes_per_s")]
+    return min(*found, *knees) / 6, max(*found, 1000) * 3
 
 
 def _segment(x: list[float], y: list[float]) -> dict[str, Any]:
@@ -84,10 +87,11 @@ def _slope(bytes_per_s: float, low: float, roof: float) -> dict[str, Any]:
     return _segment([low, max(knee, low)], [min(low * bytes_per_s / 1e12, roof), roof])
 
 
-def _slope_name(bytes_per_s: float, said: str, roof: float) -> dict[str, Any]:
+def _slope_name(bytes_per_s: float, said: str, roof: float, low: float) -> dict[str, Any]:
+    """Right below its slope, within the chart."""
     knee = roof * 1e12 / bytes_per_s
-    part = LABEL_AT[said]
-    return _name(knee / part, roof / part, f" {said} {bytes_per_s / 1e12:.3g} TB/s", "left", "top")
+    x = max(knee / LABEL_AT[said], 1.1 * low)
+    return _name(x, x * bytes_per_s / 1e12, f" {said} {bytes_per_s / 1e12:.3g} TB/s", "left", "top")
 
 
 def _asymptote(intensity: float) -> tuple[list[dict[str, Any]], dict[str, Any]]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import plotly.graph_objects as go
+from plotly.colors import sample_colorscale
 
 from dashboard.figures.style import CEILING, decades, finish
 
@@ -24,6 +25,10 @@ _POWERS = {"tickvals": list(range(-6, 7)), "ticktext": [f"x {10.0**n:,g}" for n 
 _HOVER = {False: ",.4g", True: "+,.4g"}  # values; differences in percent
 
 Values = Sequence[Any]
+
+# The light part of each scale: black numbers on it have a contrast of at least 4.5 (AA), in both themes.
+_SEQUENTIAL = sample_colorscale("Cividis", [0.5 + 0.5 * n / 8 for n in range(9)])
+_DIVERGING = sample_colorscale("PuOr_r", [0.2 + 0.6 * n / 8 for n in range(9)])
 
 
 def lines(
@@ -87,7 +92,8 @@ def heat(
             z=heights,
             text=texts,
             texttemplate="%{text}",
-            colorscale="PuOr_r" if differences else "Cividis",
+            textfont={"color": "#000000"},
+            colorscale=_DIVERGING if differences else _SEQUENTIAL,
             zmid=0 if differences else None,
             hoverongaps=False,
             colorbar={"title": {"text": titles[2], "side": "right"}} | ticks,

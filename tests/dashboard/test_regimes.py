@@ -12,6 +12,7 @@ from dashboard import compare, export, regimes, regimes_words, rooflines, what_i
 from dashboard.catalog import ESTIMATORS
 from dashboard.figures import regimes as regimes_figure
 from dashboard.figures import roofline
+from dashboard.recipe import Recipe
 from presets import loader
 from presets.arguments import bare_shape, build
 from presets.errors import PresetError
@@ -255,6 +256,19 @@ def test_no_closed_form_stands_above_a_ceiling_of_its_level(make_experiment):
         for dot in rooflines.dots(answers):
             slope = caps[f"{dot['level']}_bytes_per_s"] * dot["intensity"] / 1e12
             assert dot["tflops"] <= min(slope, caps["tensor_tflops"], caps["mufu_tflops"]) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("seq", [512, 4096, 51_200, 2**20])
+@pytest.mark.parametrize("settings", ["", "l2.effective_bytes=1MiB", "dram.channel_bandwidth_bytes_per_s=1TB/s"])
+def test_both_slopes_of_the_roofline_are_named_in_view(seq, settings):
+    case = Recipe(llm="llama3.1-405b", seq=seq, set=settings).experiment()
+    caps, answers = rooflines.ceilings(case), compare.records([case], CLOSED)
+    chart = roofline.figure(caps, rooflines.dots(answers), MARKS, "title")
+    (left, right), (bottom, top) = chart.layout.xaxis.range, chart.layout.yaxis.range
+    for key, said in (("l2_bytes_per_s", " L2 "), ("dram_bytes_per_s", " DRAM ")):
+        (note,) = [note for note in chart.layout.annotations if note.text.startswith(said)]
+        assert left < note.x < right and bottom < note.y < top
+        assert note.y == pytest.approx(note.x + math.log10(caps[key] / 1e12))  # on its slope
 
 
 def test_the_roofline_names_every_ceiling_and_point(make_experiment):

@@ -1,5 +1,9 @@
 """Sweeps as figures: units on the axes, gaps where there is no answer."""
 
+import re
+
+import pytest
+
 from dashboard.figures import sweep as figures
 from dashboard.recipe import Recipe
 from dashboard.sweep import analysis, evaluate, headlines, plan, views
@@ -95,3 +99,17 @@ def test_points_tenfold_away_are_multiples_on_a_logarithmic_axis():
     columns, lines, cells = views.cells(made, found, metric, *made.axes, {})
     heat = figures.heat(columns, lines, cells, ("a", "b", "c"), "title", figures.MULTIPLES)
     assert heat.data[0].z[0][0] == 0 and list(heat.data[0].text[0]) == ["x 1", "x 2", "x 64"]
+
+
+@pytest.mark.parametrize("kind", [figures.VALUES, figures.PERCENT, figures.MULTIPLES])
+def test_numbers_in_a_heat_map_have_the_contrast_that_aa_asks_for(kind):
+    (heat,) = figures.heat(["a"], ["b"], [[2.0]], ("x", "y", "z"), "title", kind).data
+    assert heat.textfont.color == "#000000"
+    for _, color in heat.colorscale:
+        red, green, blue = (_linear(float(part) / 255) for part in re.findall(r"[0-9.]+", color))
+        assert (0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05) / 0.05 >= 4.5
+
+
+def _linear(part):
+    """WCAG 2.1, relative luminance."""
+    return part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
