@@ -61,7 +61,8 @@ def figure(runs: Sequence[Run], view: tuple[float, float], title: str, aligned_a
         dragmode="zoom",
         hovermode="closest",
         uirevision=revision,
-        meta={"window": list(view)},  # by which the browser says which drawing it tells the zoom of
+        # By `window` the browser says which drawing it tells the zoom of; arrow keys stay within `ends`.
+        meta={"window": list(view), "ends": list(_ends(runs, view))},
         legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0, "font": {"size": 11}},
     )
     finish(chart, title, round(pixels) + _TOP_PX + _BOTTOM_PX)
@@ -192,6 +193,13 @@ def _ceilings(chart: go.Figure, runs: Sequence[Run]) -> None:
         )
     highest = max(max(run.inflight_lines, run.occupancy["sm_tma_lines"].max()) for run in runs)
     chart.layout.yaxis2.range = [0, 1.12 * highest]
+
+
+def _ends(runs: Sequence[Run], view: tuple[float, float]) -> tuple[float, float]:
+    """First and last cycle of the axis that any run or the view has."""
+    starts = [run.spans["start_cycle"].min() - run.origin_cycle for run in runs]
+    ends = [run.spans["end_cycle"].max() - run.origin_cycle for run in runs]
+    return float(min(view[0], *starts)), float(max(view[1], *ends))
 
 
 def _time_axes(chart: go.Figure, runs: Sequence[Run], view: tuple[float, float], aligned_at: str) -> None:

@@ -53,8 +53,11 @@ export default function (component) {
   const pan = () => {
     const panel = calm.querySelector('.nsewdrag'), box = panel && panel.getBoundingClientRect();
     if (!box || !box.width) return;
-    const share = Math.max(-1, Math.min(1, waiting));
+    const [start, end] = rangeOf(calm).map(Number), [low, high] = calm.layout.meta.ends, width = end - start;
+    const wanted = start + Math.max(-1, Math.min(1, waiting)) * width;
+    const share = (Math.max(Math.min(wanted, high - width), low) - start) / width;
     waiting = 0;
+    if (Math.abs(share) * box.width < 1) return;  // at an end of the run, or beyond it already
     calm = null;
     const y = box.top + box.height / 2, from = box.left + box.width / 2, to = from - share * box.width;
     const send = (target, type, x) => target.dispatchEvent(new MouseEvent(type, {

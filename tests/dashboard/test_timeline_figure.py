@@ -77,6 +77,15 @@ def test_both_time_axes_move_together_in_every_panel(answer):
     assert all(figure(run_of(answer)).layout[axis].fixedrange for axis in ("yaxis", "yaxis2", "yaxis3"))
 
 
+def test_the_drawing_says_where_the_runs_end(answer):
+    times = answer["timeline"]
+    chart = figure(run_of(answer), run_of(answer, "second", origin_cycle=5000), view=(-100, 30_000))
+    assert chart.layout.meta["ends"] == [
+        min(-100, int(times["start_cycle"].min()) - 5000),
+        max(30_000, int(times["end_cycle"].max())),
+    ]
+
+
 def test_two_runs_stand_one_above_the_other_with_their_places_at_zero(answer):
     first = run_of(answer, origin_cycle=5000)
     second = run_of(answer, "tma.inflight_lines=128", inflight_lines=128, origin_cycle=8000)

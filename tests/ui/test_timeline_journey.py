@@ -131,6 +131,18 @@ def test_arrow_keys_pan_the_figure_but_not_from_a_field(open_page):
     assert page.evaluate(RANGES)[:2] == pytest.approx([0, 30_000])
 
 
+def test_arrow_keys_stay_within_the_run(open_page):
+    page = open_page("timeline")
+    status(page)
+    for _ in range(3):
+        page.keyboard.press("ArrowLeft")
+        page.wait_for_timeout(400)
+    start, end = page.evaluate(RANGES)[:2]
+    assert start >= -1 and end - start == pytest.approx(30_000, abs=30)
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function(f"Math.abs(({RANGES})()[0] - 7500) < 10")
+
+
 def test_a_double_click_goes_back_after_later_too(open_page):
     page = open_page("timeline")
     status(page)
