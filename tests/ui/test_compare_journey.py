@@ -131,21 +131,3 @@ def test_wrong_input_is_answered_in_one_sentence(open_page):
     assert page.get_by_role("combobox", name="Model").input_value() == "Llama 3 8B"
     assert page.get_by_text("Traceback").count() == 0
     screenshot(page, "wrong-input-1280")
-
-
-def test_back_and_forward_go_from_page_to_page(open_page):
-    page = open_page("?seq=1024")
-    length = page.get_by_label("Sequence length (tokens)")
-    length.fill("8192")
-    length.press("Enter")
-    page.wait_for_url("**/?seq=8192")
-    for name in ("Regimes", "Presets"):
-        page.get_by_role("link", name=name).click()
-        page.wait_for_url(f"**/{name.lower()}?seq=8192")
-    page.go_back()
-    page.wait_for_url("**/regimes?seq=8192")
-    page.go_back()
-    page.wait_for_url("**/?seq=8192")
-    page.get_by_role("heading", name="Llama 3 8B, 8,192 tokens").wait_for()
-    page.go_forward()
-    page.wait_for_url("**/regimes?seq=8192")

@@ -83,3 +83,30 @@ def test_an_impossible_tile_and_the_boundary_look_like_what_they_are(open_page):
     page.get_by_text("exactly at the Eq. (4) boundary").wait_for()
     assert max(page.evaluate(OVERFLOW)) <= 0
     screenshot(page, "regimes-impossible-1280")
+
+
+def test_back_and_forward_go_from_page_to_page(open_page):
+    """Each step waits until its page stands: a person looks at a page before leaving it."""
+    pages = {"regimes": "Effective L2 (MiB)", "presets": "What is assumed", "validation": "Overview"}
+
+    def stands(name):
+        page.wait_for_url(f"**/{name}?seq=8192")
+        page.get_by_text(pages[name]).first.wait_for()
+        page.wait_for_function(
+            "document.querySelector('[data-testid=stApp]').dataset.testScriptState === 'notRunning'"
+        )
+        page.wait_for_timeout(500)
+
+    page = open_page("regimes?seq=1024")
+    length = page.get_by_label("Sequence length (tokens)")
+    length.fill("8192")
+    length.press("Enter")
+    stands("regimes")
+    for name in ("presets", "validation"):
+        page.get_by_role("link", name=name.capitalize()).click()
+        stands(name)
+    for name in ("presets", "regimes"):
+        page.go_back()
+        stands(name)
+    page.go_forward()
+    stands("presets")
