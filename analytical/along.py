@@ -26,13 +26,14 @@ def traffic(
 
     FLOPs of a long launch of many batches exceed 64 bits long before its bytes do.
     """
-    changes = _changes(lengths, both)
-    if simfa_python.overflows(simfa_python.changed(experiment, **changes)):
-        found = [sweep(experiment, **_changes(int(length), both)) for length in lengths]
+    swept = changes(lengths, both)
+    if simfa_python.overflows(simfa_python.changed(experiment, **swept)):
+        found = [sweep(experiment, **changes(int(length), both)) for length in lengths]
         return Traffic(*(np.array([getattr(one, name) for one in found]) for name in Traffic._fields))
-    answer = sweep(experiment, **changes)
+    answer = sweep(experiment, **swept)
     return Traffic(*(np.broadcast_to(getattr(answer, name), lengths.shape) for name in Traffic._fields))
 
 
-def _changes(lengths: Any, both: bool) -> dict[str, Any]:
+def changes(lengths: Any, both: bool) -> dict[str, Any]:
+    """What of a Problem a length, or an array of them, replaces: L and S, or S alone."""
     return {"L": lengths, "S": lengths} if both else {"S": lengths}

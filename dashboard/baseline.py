@@ -26,9 +26,7 @@ class Baseline:
 
     def words(self) -> str:
         """The experiment as one line, with what was changed in its presets."""
-        changed = self.recipe.settings()
-        what_if = f", what if {', '.join(f'{key}={value}' for key, value in changed.items())}" if changed else ""
-        return self.experiment.words() + what_if
+        return self.experiment.words() + self.recipe.what_if()
 
 
 def pin(recipe: Recipe, records: Sequence[Record]) -> Baseline:

@@ -98,7 +98,10 @@ def table(
 
 
 def difference(value: float | None, base: float | None) -> str:
-    """`+12.3 %` of `value` against `base`, from tenfold on `x 60.7`; nothing where equal, absent or zero."""
+    """`+12.3 %` of `value` against `base`, from tenfold on `x 60.7`; nothing where equal, absent or zero.
+
+    One digit of less than 0.05 %: no difference is told as -0.0 %.
+    """
     if value is None or not base or math.isclose(value, base):
         return ""
     ratio = value / base

@@ -84,6 +84,11 @@ class Recipe:
         """The changed preset values, by dotted key. Raises PresetError on a line without a key or a value."""
         return parse_settings([line for line in self.set.splitlines() if line.strip()])
 
+    def what_if(self) -> str:
+        """The changed preset values as the end of a line of words; empty without any."""
+        changed = ", ".join(f"{key}={value}" for key, value in self.settings().items())
+        return f", what if {changed}" if changed else ""
+
     def changed(self, changes: Mapping[str, str]) -> "Recipe":
         """This recipe with some values replaced: workload, preset names, or any dotted preset key, as text."""
         own: dict[str, Any] = {}

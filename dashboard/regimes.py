@@ -158,10 +158,6 @@ def rows(
     return found
 
 
-def _swept(lengths: Any, both: bool) -> dict[str, Any]:
-    return {"L": lengths, "S": lengths} if both else {"S": lengths}
-
-
 def _lengths(experiment: Experiment, both: bool, edges: list[int]) -> np.ndarray:
     spaced = np.geomspace(SHORTEST, LONGEST, POINTS).round().astype(np.int64) // 128 * 128
     steps = [n for _, n in _steps(experiment, range(2, DRAWN_STEPS + 1))] if both else []
@@ -188,7 +184,7 @@ def _live_boundary(experiment: Experiment, both: bool) -> int | None:
     """The shortest length of the range at which the heads in reuse outgrow the L2, by search on a grid."""
     lengths = np.geomspace(SHORTEST, LONGEST, POINTS).round().astype(np.int64)
     order = Order.of(experiment)
-    problem = simfa_python.changed(experiment, **_swept(lengths, both))
+    problem = simfa_python.changed(experiment, **along.changes(lengths, both))
     fits = np.broadcast_to(launch_order.in_flight(problem, order).fits_l2, lengths.shape)
     if fits.all():
         return None
@@ -196,7 +192,7 @@ def _live_boundary(experiment: Experiment, both: bool) -> int | None:
     low, high = (int(lengths[first - 1]) if first else 0), int(lengths[first])
     while high - low > 1:  # fits at low (or before the range), not at high
         middle = (low + high) // 2
-        one = simfa_python.changed(experiment, **_swept(middle, both))
+        one = simfa_python.changed(experiment, **along.changes(middle, both))
         low, high = (middle, high) if launch_order.in_flight(one, order).fits_l2 else (low, middle)
     return high
 

@@ -100,8 +100,7 @@ def sidebar() -> Experiment | None:
 
 def heading(experiment: Experiment) -> None:
     """The experiment in words on top of a page, with what the sidebar changed in its presets."""
-    changed = ", ".join(f"{key}={value}" for key, value in current().settings().items())
-    st.markdown(f"#### {experiment.words()}" + (f", what if {markdown(changed)}" if changed else ""))
+    st.markdown(f"#### {experiment.words()}{markdown(current().what_if())}")
 
 
 def opened() -> None:

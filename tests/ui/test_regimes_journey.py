@@ -108,5 +108,7 @@ def test_back_and_forward_go_from_page_to_page(open_page):
     for name in ("presets", "regimes"):
         page.go_back()
         stands(name)
+    assert length.input_value() == "8192"
     page.go_forward()
     stands("presets")
+    assert page.get_by_role("heading", name="What is assumed: Llama 3 8B, 8,192 tokens").is_visible()

@@ -152,6 +152,8 @@ def test_a_double_click_goes_back_after_later_too(open_page):
     box = page.locator(f"{PLOT} .nsewdrag").first.bounding_box()
     page.mouse.dblclick(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     page.get_by_text("from 0 to 30,000").wait_for()
+    drawn(page)
+    assert page.evaluate(RANGES)[:2] == pytest.approx([0, 30_000])
 
 
 def test_a_double_click_goes_back_where_a_zoom_was_drawn_finer(open_page):
