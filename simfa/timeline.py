@@ -19,6 +19,7 @@ _TENSORS = fa3.MAP_NAMES
 _GEMMS = {fa3.TAG_QK: "QK GEMM", fa3.TAG_PV: "PV GEMM"}
 _ORDER = ("producer", "consumer", "thread", "tensor core", "MUFU", "TMA")  # of rows, from the top
 SM_PROCESS, GPU_PROCESS = 1, 2
+_FIRST_TRACK = 101  # no process has this number: viewers call a thread numbered like its process the main one
 
 COMPUTE, MEMORY, SOFTMAX, WAIT = "compute", "memory", "softmax", "wait"
 
@@ -147,19 +148,22 @@ def chrome_trace(
     """The table in the Chrome trace event format, which Perfetto opens.
 
     The SM is one process with a named track per row and counters of its queues; with `occupancy` a second process
-    holds the counters of the whole GPU. Times are microseconds, `args` keep the cycles.
+    holds the counters of the whole GPU. Times are microseconds in whole nanoseconds, as Perfetto counts them: it
+    leaves out a span that begins before the one ahead of it ended, be it by a rounded nanosecond. `args` keep the
+    cycles.
     """
-    tracks = {name: index for index, name in enumerate(sorted({item["row"] for item in table}, key=place), start=1)}
-    us = 1e6 / clock_hz
+    names = sorted({item["row"] for item in table}, key=place)
+    tracks = {name: number for number, name in enumerate(names, _FIRST_TRACK)}
+    ns = 1e9 / clock_hz
     events = [_named("process_name", SM_PROCESS, f"SM {sm}")]
     for name, track in tracks.items():
         events.append(_named("thread_name", SM_PROCESS, name) | {"tid": track})
         sort = {"ph": "M", "pid": SM_PROCESS, "tid": track, "name": "thread_sort_index"}
         events.append(sort | {"args": {"sort_index": track}})
-    events += [_complete(item, tracks[item["row"]], us) for item in table]
+    events += [_complete(item, tracks[item["row"]], ns) for item in table]
     if occupancy:
         events.append(_named("process_name", GPU_PROCESS, "GPU, mean over units"))
-        events += _counters(occupancy, us)
+        events += _counters(occupancy, ns)
     return {"displayTimeUnit": "ns", "traceEvents": events, "otherData": {"clock_hz": clock_hz, "sm": sm}}
 
 
@@ -167,27 +171,31 @@ def _named(what: str, process: int, name: str) -> dict[str, Any]:
     return {"ph": "M", "pid": process, "name": what, "args": {"name": name}}
 
 
-def _complete(item: dict[str, Any], track: int, us: float) -> dict[str, Any]:
+def _complete(item: dict[str, Any], track: int, ns: float) -> dict[str, Any]:
+    start, end = (round(item[edge] * ns) for edge in ("start_cycle", "end_cycle"))
     return {
         "ph": "X",
         "pid": SM_PROCESS,
         "tid": track,
         "name": item["activity"],
         "cat": item["category"],
-        "ts": item["start_cycle"] * us,
-        "dur": (item["end_cycle"] - item["start_cycle"]) * us,
+        "ts": start / 1e3,
+        "dur": (end - start) / 1e3,
         "args": {key: int(item[key]) for key in ("cta", "start_cycle", "end_cycle", "issued_cycle")},
     }
 
 
-def _counters(occupancy: Columns, us: float) -> Iterator[dict[str, Any]]:
-    """A counter per gauge: its mean level, at the start of each bucket where it changes; zero at the end."""
+def _counters(occupancy: Columns, ns: float) -> Iterator[dict[str, Any]]:
+    """A counter per gauge: its mean level, at the start of each bucket where it changes; zero at the end.
+
+    The unit is the series' name in brackets: viewers show a counter as its name followed by that of the series.
+    """
     starts = [*occupancy["start_cycle"].tolist(), int(occupancy["end_cycle"][-1])]
     for gauge in (gauge for gauge in GAUGES.values() if gauge.column in occupancy):
         before = None
         for start, level in zip(starts, [*occupancy[gauge.column].tolist(), 0.0], strict=True):
             if level != before:
                 process = SM_PROCESS if gauge.of_sm else GPU_PROCESS
-                head = {"ph": "C", "pid": process, "name": f"{gauge.title} ({gauge.unit})"}
-                yield head | {"ts": start * us, "args": {gauge.unit: level}}
+                head = {"ph": "C", "pid": process, "name": gauge.title}
+                yield head | {"ts": round(start * ns) / 1e3, "args": {f"({gauge.unit})": level}}
             before = level

@@ -104,8 +104,8 @@ def test_the_timeline_is_a_chrome_trace_of_named_rows_without_overlaps(
     for event in trace["traceEvents"]:
         if event["ph"] == "X":
             start, end = event["args"]["start_cycle"], event["args"]["end_cycle"]
-            assert event["ts"] == pytest.approx(start / 1830)
-            assert event["dur"] == pytest.approx((end - start) / 1830)
+            first, last = (round(cycle / 1.83) for cycle in (start, end))  # nanoseconds at 1.83 GHz
+            assert (event["ts"], event["dur"]) == (first / 1000, (last - first) / 1000)
             rows[event["tid"]].append((start, end))
     assert set(rows) == set(names)
     for spans in rows.values():
@@ -121,17 +121,19 @@ def test_counters_of_the_timeline_are_the_levels_of_the_occupancy_file(
     answer(capsys, f"run {SMALL} --seq 512 --timeline {trace_path} --occupancy {csv_path}")
     events = json.loads(trace_path.read_text("utf-8"))["traceEvents"]
     levels = list(csv.DictReader(csv_path.read_text("utf-8").splitlines()))
-    of_sm, of_gpu = ({e["name"] for e in events if e["ph"] == "C" and e["pid"] == pid} for pid in (1, 2))
+    of_sm, of_gpu = (
+        {" ".join([e["name"], *e["args"]]) for e in events if e["ph"] == "C" and e["pid"] == pid} for pid in (1, 2)
+    )
     assert of_sm >= {"TMA lines in flight (lines)", "WGMMA issue buffer (entries)"}
     assert of_gpu >= {"L2 slice backlog (cycles)", "DRAM channel backlog (cycles)"}
-    shown = [e for e in events if e["name"] == "TMA lines in flight (lines)"]
+    shown = [e for e in events if e["name"] == "TMA lines in flight"]
     assert all(set(e) == {"ph", "pid", "name", "ts", "args"} for e in shown)
-    level_at = {round(e["ts"] * 1830): e["args"]["lines"] for e in shown}
+    level_at = {round(e["ts"] * 1000): e["args"]["(lines)"] for e in shown}  # by nanoseconds
     level = 0.0
     for row in levels:
-        level = level_at.get(int(row["start_cycle"]), level)
+        level = level_at.get(round(int(row["start_cycle"]) / 1.83), level)
         assert level == pytest.approx(float(row["sm_tma_lines"]), rel=1e-6)
-    assert shown[-1]["args"]["lines"] == 0
+    assert shown[-1]["args"]["(lines)"] == 0
 
 
 @pytest.mark.parametrize("options", ["--seq 700", "--seq 700 --causal --batch 2"])

@@ -44,7 +44,7 @@ def server():
     command = [sys.executable, "-m", "streamlit", "run", "dashboard/app.py", "--server.port", str(port)]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
-        _wait_until_healthy(port, process)
+        wait_until_answered(f"http://127.0.0.1:{port}/_stcore/health", process)
         yield f"http://127.0.0.1:{port}"
     finally:
         process.terminate()
@@ -54,17 +54,18 @@ def server():
             process.kill()
 
 
-def _wait_until_healthy(port: int, process: subprocess.Popen[str]) -> None:
+def wait_until_answered(address: str, process: subprocess.Popen[str]) -> None:
+    """Until the server that `process` is answers there."""
     until = time.monotonic() + 60
     while time.monotonic() < until:
         if process.poll() is not None:
             pytest.fail(f"the server ended at once:\n{process.stdout.read() if process.stdout else ''}")
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=1):
+            with urllib.request.urlopen(address, timeout=1):
                 return
         except OSError:
             time.sleep(0.2)
-    pytest.fail("the server did not become healthy within 60 s")
+    pytest.fail(f"{address} did not answer within 60 s")
 
 
 @pytest.fixture(scope="session")
