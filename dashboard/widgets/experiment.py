@@ -14,6 +14,7 @@ from dashboard.recipe import BARE, OWN, Recipe
 from dashboard.sweep import plan
 from dashboard.sweep.analysis import METRICS
 from dashboard.widgets import regimes, url, validation, whatif
+from dashboard.widgets.whole import rounded, whole_number
 from presets import loader, params
 from presets.errors import PresetError
 from presets.experiment import Experiment
@@ -131,7 +132,7 @@ def start(key: str) -> Any:
 
 
 def _whole(label: str, key: str, help_text: str | None = None) -> int:
-    return int(st.number_input(label, 1, _LARGEST[key], start(key), key=key, help=help_text, **_KEPT))
+    return whole_number(label, 1, _LARGEST[key], int(start(key)), key=key, help=help_text, **_KEPT)
 
 
 def _choice(label: str, key: str, titles: dict[str, str], help_text: str | None = None) -> str:
@@ -215,8 +216,8 @@ def _slid(number: int) -> None:
     if number != st.session_state["seq_sliders"]:
         return
     length = st.session_state[f"seq_slider_{number}"]
-    if length != _nearest(st.session_state["seq"]):
-        st.session_state.update(seq=length, seq_slid=length)
+    if length != _nearest(rounded(st.session_state["seq"])):
+        st.session_state.update(seq=float(length), seq_slid=length)
 
 
 def _nearest(length: int) -> int:

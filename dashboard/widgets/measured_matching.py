@@ -11,6 +11,7 @@ import streamlit as st
 from dashboard.measured import edits
 from dashboard.measured.case import MASKS, NEEDED, Case, dtypes
 from dashboard.widgets.measured_desk import LISTED, Desk
+from dashboard.widgets.whole import whole_number
 from presets import loader
 from presets.experiment import MAX_LENGTH
 from presets.specs import GpuSpec, KernelSpec
@@ -36,16 +37,14 @@ def matching(desk: Desk) -> None:
         only = st.toggle(
             "Attention only", True, key="measured_attention", help="By name: flash, fmha, attn, sdpa, cuTile."
         )
-        desk.warm_up = int(
-            st.number_input(
-                "Warm-up launches",
-                0,
-                1000,
-                desk.warm_up,
-                key="measured_warm_up",
-                width=170,
-                help="Left out at the start of each kernel; the median is over the rest, and one always stays.",
-            )
+        desk.warm_up = whole_number(
+            "Warm-up launches",
+            0,
+            1000,
+            desk.warm_up,
+            key="measured_warm_up",
+            width=170,
+            help="Left out at the start of each kernel; the median is over the rest, and one always stays.",
         )
     cases = _listed(desk, wanted.strip().lower(), only)
     if not cases:
@@ -138,7 +137,7 @@ def _fill_in(desk: Desk) -> None:
             if field == "gpu":
                 value: Any = st.selectbox(label, loader.names(GpuSpec), None, key=key, width=190)
             else:
-                value = st.number_input(label, 1, MAX_LENGTH, None, key=key, width=190)
+                value = whole_number(label, 1, MAX_LENGTH, None, key=key, width=190)
             if value is not None:
                 lacking = [case.id for case in chosen if edits.lacks(case, field)]
                 desk.edits = edits.merged(desk.edits, {case: {field: value} for case in lacking})

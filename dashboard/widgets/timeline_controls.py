@@ -10,6 +10,7 @@ from dashboard.plain import brief
 from dashboard.recipe import LARGEST
 from dashboard.widgets import baseline, url
 from dashboard.widgets.experiment import VIEWS, start
+from dashboard.widgets.whole import whole_number
 from dashboard.window import Window
 from presets.errors import PresetError
 from presets.experiment import Experiment
@@ -41,11 +42,11 @@ def choice(experiment: Experiment) -> tuple[Choice, DeltaGenerator]:
     with row:
         sms = experiment.gpu.sm.count
         _note_sm(sms, experiment.gpu.title)
-        sm = st.number_input(
+        sm = whole_number(
             "SM",
             0,
             sms - 1,
-            min(start("sm"), sms - 1),
+            min(int(start("sm")), sms - 1),
             key="sm",
             width=110,
             help=f"{experiment.gpu.title} has SMs 0 to {sms - 1}. Another SM is another run of the simulator.",
@@ -70,7 +71,7 @@ def choice(experiment: Experiment) -> tuple[Choice, DeltaGenerator]:
         st.error(f"No second run: {brief(error)}")
         second = None
     second_name = "Baseline" if to_baseline else name
-    return Choice(int(sm), second, second_name, to_baseline, place, nth_cta, nth_tile), row
+    return Choice(sm, second, second_name, to_baseline, place, nth_cta, nth_tile), row
 
 
 def _note_sm(sms: int, gpu: str) -> None:
@@ -94,16 +95,14 @@ def _alignment() -> tuple[str, int, int]:
     )
     nth_cta = nth_tile = 1
     if place != align.START:
-        nth_cta = int(
-            st.number_input("CTA", 1, LARGEST["nth_cta"], start("nth_cta"), key="nth_cta", width=100, **_KEPT)
-        )
+        nth_cta = _nth("CTA", "nth_cta")
     if place == align.TILE:
-        nth_tile = int(
-            st.number_input(
-                "K/V tile", 1, LARGEST["nth_tile"], start("nth_tile"), key="nth_tile", width=100, **_KEPT
-            )
-        )
+        nth_tile = _nth("K/V tile", "nth_tile")
     return str(place), nth_cta, nth_tile
+
+
+def _nth(label: str, key: str) -> int:
+    return whole_number(label, 1, LARGEST[key], int(start(key)), key=key, width=100, **_KEPT)
 
 
 def view() -> tuple[float | None, int]:

@@ -11,6 +11,7 @@ import streamlit as st
 
 from dashboard.plain import brief, markdown
 from dashboard.recipe import Value, in_url, read
+from dashboard.widgets.whole import rounded
 from presets.errors import PresetError, unknown
 
 _KEY = "initial"
@@ -89,7 +90,9 @@ def current(defaults: Mapping[str, Value], own: Mapping[str, Value] | None = Non
 def _set(key: str, otherwise: Value) -> Value:
     """What a person has set; a control of another page, or one with nothing chosen, says nothing."""
     value = st.session_state.get(key)
-    return otherwise if value is None else value
+    if value is None:
+        return otherwise
+    return rounded(value) if isinstance(value, float) and isinstance(otherwise, int) else value
 
 
 def several(key: str, options: Sequence[str], usual: Sequence[str]) -> list[str]:

@@ -9,11 +9,11 @@ import sys
 import pytest
 from playwright.sync_api import expect
 
+from tests.ui.cards import VALUES
 from tests.ui.conftest import ROOT, screenshot
 
 pytestmark = pytest.mark.browser
 
-LATENCY_CARD = "[data-testid=stMetricValue]"
 
 GANTT_IS_DRAWN = """rows => {
     const plot = [...document.querySelectorAll('.js-plotly-plot')].at(-1);
@@ -31,8 +31,8 @@ def headless(options: str) -> list[dict[str, object]]:
 def wait_for_simulation(page) -> None:
     page.get_by_text("Simulated: ").wait_for()
     page.wait_for_function(
-        f"[...document.querySelectorAll('{LATENCY_CARD}')].length == 3"
-        f" && [...document.querySelectorAll('{LATENCY_CARD}')].every(e => e.innerText.includes('µs'))"
+        f"[...document.querySelectorAll('{VALUES}')].length == 3"
+        f" && [...document.querySelectorAll('{VALUES}')].every(e => e.innerText.includes('µs'))"
     )
 
 
@@ -66,7 +66,7 @@ def test_pick_a_model_wait_for_the_simulation_see_the_gantt_and_download_the_sam
 def test_the_first_screen_has_all_three_answers_without_a_click(open_page):
     page = open_page()
     page.get_by_text("Worked example").wait_for()
-    cards = page.locator(LATENCY_CARD)
+    cards = page.locator(VALUES)
     cards.nth(2).wait_for()
     page.get_by_role("table").wait_for()
     assert [card.inner_text() for card in cards.all()] == ["295 µs", "278 µs", "336 µs"]
@@ -78,8 +78,8 @@ def test_the_first_screen_has_all_three_answers_without_a_click(open_page):
 def test_compare_three_estimators_and_ask_why_they_differ(open_page):
     page = open_page("?llm=llama3.1-405b&seq=65536")
     page.get_by_role("heading", name="Llama 3.1 405B, 65,536 tokens").wait_for()
-    page.locator(LATENCY_CARD).nth(2).wait_for()
-    assert page.locator(LATENCY_CARD).all_inner_texts()[:2] == ["285,264 µs", "284,482 µs"]
+    page.locator(VALUES).nth(2).wait_for()
+    assert page.locator(VALUES).all_inner_texts()[:2] == ["285,264 µs", "284,482 µs"]
     reasons = " ".join(page.get_by_role("listitem").all_inner_texts())
     assert "DRAM" in reasons
     page.get_by_role("button", name="Why?").first.click()
@@ -114,6 +114,22 @@ def test_a_link_brings_the_experiment_and_a_change_goes_into_the_link(open_page)
     assert "llm=llama3-70b" in page.url and "seq=1024" in page.url and "causal=true" in page.url
 
 
+@pytest.mark.parametrize(
+    ("typed", "shown", "words"),
+    [("1e5", "100000", "100,000 tokens"), ("2.5e3", "2500", "2,500 tokens"), ("700.5", "701", "701 tokens")],
+)
+def test_a_length_may_be_typed_as_engineers_type_it(open_page, typed, shown, words):
+    page = open_page("?gpu=gb10&kernel=fa3&seq=512")  # nothing is simulated
+    page.get_by_role("heading", name="512 tokens").wait_for()
+    field = page.get_by_label("Sequence length (tokens)", exact=True).and_(page.locator("input"))
+    field.press("Control+a")
+    field.press_sequentially(typed)
+    field.press("Enter")
+    page.get_by_role("heading", name=words).wait_for()
+    page.wait_for_url(f"**seq={shown}**")
+    expect(field).to_have_value(shown)
+
+
 def test_a_long_simulation_shows_progress_and_can_be_cancelled(open_page):
     page = open_page("?llm=llama3.1-405b&seq=6144")
     page.get_by_text("of the CTAs retired").wait_for()
@@ -121,7 +137,7 @@ def test_a_long_simulation_shows_progress_and_can_be_cancelled(open_page):
     page.get_by_role("button", name="Cancel").click()
     page.get_by_role("button", name="Run the simulation").wait_for()
     page.get_by_text("million line requests, about").wait_for()
-    assert page.locator(LATENCY_CARD).nth(2).inner_text() == "–"
+    assert page.locator(VALUES).nth(2).inner_text() == "–"
 
 
 def test_wrong_input_is_answered_in_one_sentence(open_page):
