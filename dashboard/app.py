@@ -15,7 +15,6 @@ from dashboard.widgets import baseline, experiment, history, url  # noqa: E402
 # Streamlit's captions and chart labels are lighter than AA allows (3.7:1 on white); `currentColor` is the theme's.
 LOOK = """
 .stMainBlockContainer { padding: 4rem 2.5rem 2rem; }
-.stMainBlockContainer h4 { font-size: 1.25rem; }
 [data-testid=stCaptionContainer] { color: inherit; opacity: 0.82; }
 :is(a, button, canvas, .js-plotly-plot):focus-visible { outline: 2px solid currentColor; outline-offset: 1px; }
 .stButton kbd { color: inherit; opacity: 0.82; }

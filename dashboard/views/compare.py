@@ -14,6 +14,7 @@ from dashboard.report import compare as report
 from dashboard.widgets import baseline, url
 from dashboard.widgets.downloads import downloads
 from dashboard.widgets.experiment import DEFAULTS, VIEWS, current, heading, sidebar, start
+from dashboard.widgets.number import number
 from dashboard.widgets.simulation import TIMELINE_SM, simulation
 from dashboard.widgets.take_along import take_along
 from dashboard.widgets.why import why, why_simulated
@@ -116,15 +117,13 @@ def _cards(
         simulated = estimator.simulated and latency is not None
         change = compare.difference(latency, base["latency_us"]) if base is not None else ""
         card = column.container(border=True, height="stretch", vertical_alignment="distribute")
-        card.metric(
-            f":{estimator.accent}[**{estimator.title}**]" + (standing.mark(experiment) if simulated else ""),
-            compare.ABSENT if latency is None else f"{compare.digits(latency)} µs{compare.within(record)}",
-            delta=f"{change} to {title}" if change else (why_not if latency is None else None),
-            delta_color="off",
-            delta_arrow="off",
-            help=" ".join([estimator.about, standing.reason(experiment) if simulated else ""]).strip(),
-        )
         with card:
+            number(
+                f":{estimator.accent}[**{estimator.title}**]" + (standing.mark(experiment) if simulated else ""),
+                compare.ABSENT if latency is None else f"{compare.digits(latency)} µs{compare.within(record)}",
+                f"{change} to {title}" if change else (why_not if latency is None else ""),
+                " ".join([estimator.about, standing.reason(experiment) if simulated else ""]).strip(),
+            )
             why(experiment, estimator.name, "compare", first="latency_us")
             if simulated:
                 why_simulated(experiment, record, "compare")

@@ -20,6 +20,7 @@ from dashboard.widgets.measured_files import files, uploader
 from dashboard.widgets.measured_guide import guide_section
 from dashboard.widgets.measured_matching import matching
 from dashboard.widgets.measured_simulation import simulations
+from dashboard.widgets.number import number
 from dashboard.widgets.take_along import take_along
 
 USUAL = ["simfa-python", "genz", "sim-fa"]
@@ -161,16 +162,13 @@ def _cards(summed: list[dict[str, Any]], found: Comparison) -> None:
     for column, row in zip(st.columns(len(summed)), summed, strict=True):
         entry = ESTIMATORS[row["estimator"]]
         worst = row["worst_error_pct"]
-        column.metric(
-            f":{entry.accent}[**{entry.short}**]" + comparison.mark(found.rows, entry.name),
-            shown.percent(row["mape_pct"]),
-            delta=_beside(row) or (f"worst {worst:+.1f} %" if worst is not None else _absent(entry.simulated)),
-            delta_color="off",
-            delta_arrow="off",
-            help=f"MAPE: mean of the absolute errors over {row['values']} of {row['of']} kernels. {entry.about}",
-            border=True,
-            height="stretch",
-        )
+        with column.container(border=True, height="stretch"):
+            number(
+                f":{entry.accent}[**{entry.short}**]" + comparison.mark(found.rows, entry.name),
+                shown.percent(row["mape_pct"]),
+                _beside(row) or (f"worst {worst:+.1f} %" if worst is not None else _absent(entry.simulated)),
+                f"MAPE: mean of the absolute errors over {row['values']} of {row['of']} kernels. {entry.about}",
+            )
 
 
 def _beside(row: dict[str, Any]) -> str:

@@ -14,6 +14,7 @@ from dashboard.report import regimes as report
 from dashboard.widgets import baseline, url
 from dashboard.widgets.downloads import downloads
 from dashboard.widgets.experiment import DEFAULTS, current, heading, sidebar, start
+from dashboard.widgets.number import number
 from dashboard.widgets.regimes import applied, published, what_ifs
 from dashboard.widgets.simulation import TIMELINE_SM
 from dashboard.widgets.take_along import take_along
@@ -134,13 +135,11 @@ def _numbers(experiment: Experiment, answers: list[compare.Record], pinned: Base
         estimator = ESTIMATORS[record["estimator"]]
         base = pinned.records.get(estimator.name) if pinned else None
         with column, st.container(border=True, height="stretch", vertical_alignment="distribute"):
-            st.metric(
+            number(
                 f":{estimator.accent}[**{estimator.title}**]",
                 f"DRAM {regimes_words.gb(record['dram_bytes'])}",
-                delta=regimes_words.changed(record, base) or regimes_words.beside(record),
-                delta_color="off",
-                delta_arrow="off",
-                help=estimator.about,
+                regimes_words.changed(record, base) or regimes_words.beside(record),
+                estimator.about,
             )
             with st.container(horizontal=True, vertical_alignment="center"):
                 regime = f"{regimes_words.beside(record)}. " if base is not None else ""

@@ -9,6 +9,7 @@ from dashboard.tour import Step
 from dashboard.widgets import url
 from dashboard.widgets.downloads import downloads
 from dashboard.widgets.experiment import DEFAULTS
+from dashboard.widgets.number import number
 
 
 @st.cache_data(show_spinner=False)
@@ -23,25 +24,25 @@ def page() -> None:
         "The main finding of the Sim-FA paper, and what public counters say about it. Numbers are computed by this "
         "version of the code; each step opens where one can go on, in a new tab."
     )
-    for number, step in enumerate(steps(), start=1):
-        _step(number, step)
+    for place, step in enumerate(steps(), start=1):
+        _step(place, step)
     _counters()
     st.caption(f"The paper: {citation.paper()}")
 
 
-def _step(number: int, step: Step) -> None:
+def _step(place: int, step: Step) -> None:
     with st.container(border=True):
         left, right = st.columns([5, 7], gap="large", vertical_alignment="center")
         with left:
-            st.markdown(f"**{number}. {step.title}**")
-            st.metric(step.what, step.number)
+            st.markdown(f"**{place}. {step.title}**")
+            number(step.what, step.number)
             st.markdown(step.text)
             with st.container(horizontal=True):
                 for link in step.links:
                     st.link_button(link.label, link.address)
             st.caption(step.source)
         with right:
-            st.plotly_chart(step.figure, key=f"tour-{number}", config=style.TOOLBAR)
+            st.plotly_chart(step.figure, key=f"tour-{place}", config=style.TOOLBAR)
 
 
 def _counters() -> None:

@@ -14,6 +14,7 @@ from dashboard.catalog import record_of
 from dashboard.compare import digits
 from dashboard.recipe import Recipe
 from presets.experiment import Experiment
+from tests.ui.cards import VALUES
 
 PATIENCE_S = 120  # a change that is not answered by then is an error
 OPENING_PATIENCE_S = 300  # all of them open at once
@@ -25,7 +26,7 @@ WATCH = """
 window.simfa = {positions: []};
 const pressed = event => { if (event.key === 'Enter') window.simfa.pressed = performance.now(); };
 document.addEventListener('keydown', pressed, true);
-const cards = () => [...document.querySelectorAll('[data-testid=stMetricValue]')].map(e => e.textContent.trim());
+const cards = () => [...document.querySelectorAll('CARDS')].map(e => e.textContent.trim());
 const heading = () => [...document.querySelectorAll('[data-testid=stMain] h4')].map(e => e.textContent).join(' ');
 window.simfa.now = () => ({heading: heading(), cards: cards()});
 window.simfa.until = (words, values, patience) => new Promise(resolve => {
@@ -45,7 +46,7 @@ setInterval(() => {
         if (found) window.simfa.positions.push(Number(found[1]));
     }
 }, 200);
-"""
+""".replace("CARDS", VALUES)
 
 
 @dataclass(frozen=True)

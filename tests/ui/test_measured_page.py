@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.ui.cards import cards
 from tests.ui.conftest import ROOT
 
 DATA = Path(__file__).parents[1] / "dashboard" / "measured" / "data"
@@ -36,7 +37,7 @@ def markdown(app):
 
 
 def shown(app):
-    return {card.label.strip(":").split("**")[1]: card.value for card in app.metric}
+    return {card.name: card.value for card in cards(app)}
 
 
 def test_the_page_opens_with_public_measurements(app):
@@ -191,7 +192,7 @@ def test_a_pinned_baselines_values_stand_beside_the_presets_errors():
     app.query_params["baseline"] = "llm=llama3-8b&seq=4096&set=dram.bandwidth_bytes_per_s%3D1TB%2Fs"
     app.run().switch_page("views/measured.py").run()
     assert not app.exception and "every model with the baseline's values" in captions(app)
-    assert {card.label.split("**")[1]: card.delta for card in app.metric}["GenZ"].startswith("baseline ")
+    assert {card.name: card.beside for card in cards(app)}["GenZ"].startswith("baseline ")
     assert "GenZ baseline error (%)" in app.dataframe[0].value.columns
     assert "With the baseline's values GenZ is off by" in markdown(app)
     app.button(key="unpin").click().run()

@@ -7,8 +7,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from .conftest import ARTIFACTS, free_port, wait_until_answered
-from .test_timeline_journey import status
+from tests.ui.conftest import ARTIFACTS, free_port, wait_until_answered
+from tests.ui.test_timeline_journey import status
 
 QUERY = """async sql => {
   const rows = []

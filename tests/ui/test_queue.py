@@ -8,6 +8,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard import state
 from dashboard.jobs import JobBoard
 from dashboard.workers import Workers
+from tests.ui.cards import cards
 from tests.ui.conftest import ROOT
 
 
@@ -67,7 +68,7 @@ def test_a_full_queue_is_said_and_the_closed_forms_answer(board, pool, monkeypat
         opened(seq="1472")
         refused = opened(seq="1600")
         assert "1 simulations wait already" in captions(refused) and "(SIMFA_QUEUE)" in captions(refused)
-        assert [card.value for card in refused.metric][2] == "–" and "µs" in refused.metric[0].value
+        assert cards(refused)[2].value == "–" and "µs" in cards(refused)[0].value
         assert not refused.exception
     until(lambda: "Simulated: " in captions(refused.run()))
 

@@ -7,12 +7,12 @@ import pytest
 
 from analytical import explain
 from tests.analytical.test_launch_order import gb10
+from tests.ui.cards import VALUES
 from tests.ui.conftest import screenshot
 
 pytestmark = pytest.mark.browser
 
 GB10 = "regimes?llm=bare&heads_q=8&heads_kv=8&gpu=gb10&kernel=cutile-fa-64x64"
-CARDS = "[data-testid=stMetricValue]"
 OVERFLOW = (
     "[document.scrollingElement, document.querySelector('[data-testid=stMain]')]"
     ".map(e => e.scrollWidth - e.clientWidth)"
@@ -21,7 +21,7 @@ OVERFLOW = (
 
 def drawn(page, charts: int = 2) -> None:
     page.locator(".js-plotly-plot").nth(charts - 1).wait_for()
-    page.locator(CARDS).nth(2).wait_for()
+    page.locator(VALUES).nth(2).wait_for()
 
 
 def test_move_the_l2_read_the_transition_and_share_the_link(open_page):

@@ -5,6 +5,7 @@ import re
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.ui.cards import cards
 from tests.ui.conftest import ROOT
 
 GB10 = {"llm": "bare", "heads_q": "8", "heads_kv": "8", "gpu": "gb10", "kernel": "cutile-fa-64x64"}
@@ -35,8 +36,8 @@ def text(app):
     return "\n".join(item.value for kind in (app.markdown, app.caption) for item in kind)
 
 
-def cards(app):
-    return {card.label.split("**")[1]: card.value.removeprefix("DRAM ") for card in app.metric}
+def traffic(app):
+    return {card.name: card.value.removeprefix("DRAM ") for card in cards(app)}
 
 
 def named(widgets, label):
@@ -45,7 +46,7 @@ def named(widgets, label):
 
 def test_it_opens_on_a_full_answer(app):
     assert not app.error and not app.warning
-    assert cards(app) == {
+    assert traffic(app) == {
         "SimFA-python": "83.9 MB",
         "GenZ-style ideal cache": "83.9 MB",
         "SimFA, launch order": "84.0 MB",
@@ -60,7 +61,7 @@ def test_gb10_shows_its_measured_point_and_eight_heads_in_flight():
     app = opened(**GB10)
     assert "8 KV heads must stay in L2" in text(app) and "13.2 % of K/V gone: 55.8 MB" in text(app)
     assert "Measured (DRAM by L2 misses: an estimate): cuTile flash_fwd (T_M=64) on GB10" in text(app)
-    assert cards(app)["SimFA, launch order"] == "55.8 MB"
+    assert traffic(app)["SimFA, launch order"] == "55.8 MB"
 
 
 @pytest.mark.parametrize(
@@ -91,16 +92,16 @@ def test_the_switches_change_the_launch_order_answer_alone():
     app = opened(**GB10)
     app.segmented_control[1].set_value("sawtooth").run()
     assert "**pipeline.kv_traversal** = sawtooth" in text(app)
-    assert cards(app)["SimFA, launch order"] == "36.7 MB" and cards(app)["SimFA-python"] == "33.6 MB"
+    assert traffic(app)["SimFA, launch order"] == "36.7 MB" and traffic(app)["SimFA-python"] == "33.6 MB"
     app.segmented_control[0].set_value("block_fastest").run()
-    assert cards(app)["SimFA, launch order"] == "33.6 MB"
+    assert traffic(app)["SimFA, launch order"] == "33.6 MB"
 
 
 def test_an_impossible_tile_is_said_with_its_sum_and_still_answered(app):
     named(app.select_slider, "Tile T_M (query rows)").set_value(256).run()
     assert "2 B x 128 x (256 + 4 x 176) rows = 245,760 B" in app.error[0].value
     assert "77,824 registers" in app.error[0].value and len(app.error) == 1
-    assert len(app.metric) == 3
+    assert len(cards(app)) == 3
 
 
 def test_a_warning_at_the_boundary(app):
@@ -128,12 +129,12 @@ def test_what_ifs_belong_to_their_gpu():
 
 def test_the_peer_is_shown_on_request(app):
     app.toggle(key="peer").set_value(True).run()
-    assert "LLM-Viewer (peer)" in cards(app)
+    assert "LLM-Viewer (peer)" in traffic(app)
 
 
 def test_wrong_input_is_one_sentence(app):
     app.text_area(key="set").set_value("l2.byte=5").run()
-    assert "Did you mean 'l2.bytes'" in app.error[0].value and not app.metric
+    assert "Did you mean 'l2.bytes'" in app.error[0].value and not cards(app)
 
 
 @pytest.mark.parametrize(
@@ -141,7 +142,7 @@ def test_wrong_input_is_one_sentence(app):
 )
 def test_the_ends_of_the_range_are_calm(query):
     app = opened(**query)
-    assert not app.error and len(app.metric) == 3
+    assert not app.error and len(cards(app)) == 3
 
 
 @pytest.mark.parametrize("estimator", ["simfa-python", "simfa-launch-order", "genz", "llm-viewer"])
@@ -169,7 +170,7 @@ def test_the_data_is_written_out_when_its_box_is_opened(app):
 
 
 def deltas(app):
-    return {card.label.split("**")[1]: card.delta for card in app.metric}
+    return {card.name: card.beside for card in cards(app)}
 
 
 def test_a_pinned_run_stays_as_light_curves_numbers_and_words(app):

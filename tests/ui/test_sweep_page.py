@@ -6,6 +6,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard import state
+from tests.ui.cards import cards
 from tests.ui.conftest import ROOT
 
 
@@ -138,7 +139,7 @@ def test_a_baseline_is_pinned_named_on_every_page_and_unpinned():
 def test_a_link_brings_the_baseline_with_the_stored_simulation():
     app = opened(page=None, seq="2048", baseline="llm=llama3-8b&seq=4096")
     assert "**Baseline:** Llama 3 8B, 4,096 tokens" in said(app)
-    assert app.metric[0].delta == "-75.0 % to the baseline"
+    assert cards(app)[0].beside == "-75.0 % to the baseline"
 
 
 def test_figures_show_the_difference_to_the_baseline_until_values_are_asked_for():

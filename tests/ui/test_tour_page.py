@@ -4,6 +4,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard import tour
+from tests.ui.cards import cards
 from tests.ui.conftest import ROOT
 
 
@@ -16,7 +17,7 @@ def app():
 def test_every_step_stands_with_its_number_and_its_figure(app):
     assert not app.exception and not app.error and not app.warning
     steps = tour.steps()
-    assert [(card.label, card.value) for card in app.metric] == [(step.what, step.number) for step in steps]
+    assert [(card.title, card.value) for card in cards(app)] == [(step.what, step.number) for step in steps]
     assert len(app.get("plotly_chart")) == len(steps)
     titles = [item.value for item in app.markdown if item.value.startswith("**")]
     assert titles == [f"**{n}. {step.title}**" for n, step in enumerate(steps, start=1)]
