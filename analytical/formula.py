@@ -80,7 +80,7 @@ class Step:
         with_numbers = _latex(_tree(self.arithmetic))
         if with_numbers not in (lines[0], _number_latex(self.value)):
             lines.append(with_numbers)
-        lines.append(rf"\text{{{self.said()}}}")
+        lines.append(rf"\text{{{self.said()}}}".replace("µ", r"}\mu\text{"))
         return rf"\begin{{aligned}}{symbol_latex(self.symbol)} &= " + r" \\[4pt] &= ".join(lines) + r"\end{aligned}"
 
     def said(self) -> str:

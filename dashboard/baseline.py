@@ -26,7 +26,7 @@ class Baseline:
 
     def words(self) -> str:
         """The experiment as one line, with what was changed in its presets."""
-        return self.experiment.words() + self.recipe.what_if()
+        return self.experiment.words() + self.recipe.what_if(self.experiment)
 
 
 def pin(recipe: Recipe, records: Sequence[Record]) -> Baseline:

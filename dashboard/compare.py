@@ -49,7 +49,7 @@ ROWS: tuple[tuple[str, str, str, float], ...] = (
     ("DRAM traffic", "dram_bytes", "MB", 1e-6),
     ("DRAM read", "dram_read_bytes", "MB", 1e-6),
     ("DRAM write", "dram_write_bytes", "MB", 1e-6),
-    ("Tensor cores busy", "tensor_core_utilization", "%", 100.0),
+    ("Tensor cores busy while it runs", "tensor_core_utilization", "%", 100.0),
     ("Cache regime", "regime", "", 1.0),
     ("Waves per KV group", "waves", "", 1.0),
     ("Bottleneck", "bottleneck", "", 1.0),
@@ -189,9 +189,11 @@ def _cache_sentence(closed: Record, genz: Record) -> str:
 def _launch_sentence(record: Record) -> str:
     heads, passes = record["reuse_kv_heads"], record["waves"]
     ratio = digits(record["dram_bytes"] / record["dram_ideal_bytes"])
+    if passes == 1:
+        return f"In launch order K/V of a head are passed over once: DRAM traffic is {ratio} times the ideal Eq. (3)."
     return (
         f"In launch order {heads} KV head{'s' if heads != 1 else ''} must stay in L2 between "
-        f"{passes} pass{'es' if passes != 1 else ''}; a pass finds {record['lost_share'] * 100:.3g} % of "
+        f"{passes} passes; a pass finds {record['lost_share'] * 100:.3g} % of "
         f"K/V gone, so DRAM traffic is {ratio} times the ideal Eq. (3)."
     )
 
@@ -199,10 +201,15 @@ def _launch_sentence(record: Record) -> str:
 def _simulation_sentence(run: Record, closed: Record | None) -> str:
     busiest = run["bottleneck"]
     share = run["utilization"].get(busiest)
-    bound = said(busiest) + (f" ({share:.0%} of the time)" if share is not None else "")
+    bound = said(busiest) + (f" ({share:.0%} of its cycles)" if share is not None else "")
     text = f"The simulation is bound by {bound}"
     if "mean_load_latency_cycles" in run:
         text += f", at a mean load latency of {digits(run['mean_load_latency_cycles'])} cycles"
+    if closed and closed["waves"] and run["waves"] and run["waves"] != closed["waves"]:
+        text += (
+            f"; K/V of a head are passed {run['waves']} times (median of what happened), where Eq. (5) has "
+            f"{closed['waves']}"
+        )
     if closed:
         text += f"; it takes {digits(run['latency_us'] / closed['latency_us'])} times the roofline's time"
     if "dirty_bytes_left" not in run:  # a sample does not say where the whole launch ends

@@ -84,10 +84,12 @@ class Recipe:
         """The changed preset values, by dotted key. Raises PresetError on a line without a key or a value."""
         return parse_settings([line for line in self.set.splitlines() if line.strip()])
 
-    def what_if(self) -> str:
-        """The changed preset values as the end of a line of words; empty without any."""
-        changed = ", ".join(f"{key}={value}" for key, value in self.settings().items())
-        return f", what if {changed}" if changed else ""
+    def what_if(self, experiment: Experiment) -> str:
+        """The preset values that are changed in this recipe's experiment, to end a line of words; or nothing."""
+        of = (experiment.gpu, experiment.kernel, experiment.llm)
+        changed = {key for spec in of for key, origin in spec.provenance.items() if origin.label == "override"}
+        said = ", ".join(f"{key}={value}" for key, value in self.settings().items() if key in changed)
+        return f", what if {said}" if said else ""
 
     def changed(self, changes: Mapping[str, str]) -> "Recipe":
         """This recipe with some values replaced: workload, preset names, or any dotted preset key, as text."""

@@ -13,6 +13,8 @@ from dashboard.figures import detail, gantt, timeline
 from dashboard.plain import label
 from dashboard.window import Use, Window
 from presets.experiment import Experiment
+from presets.specs import KernelSpec
+from simfa.tiles import is_persistent
 
 _LEAD = 0.1  # of a window lies before the place that is at cycle zero
 
@@ -125,10 +127,30 @@ def title(runs: Sequence[Shown]) -> str:
         how = f"{now} against {other}{then} ({change or 'no difference'})"
         return f"{label(subject.name)}: {how}, SM {sm} of each"
     whole = first.use(Window(0, record["cycles"]))
+    run_us = record["cycles"] / first.clock_hz * 1e6
+    launch = f" ({_us(record['latency_us'])} with the launch)" if first.experiment.gpu.launch.overhead_s else ""
     return (
-        f"SM {sm}: tensor core busy {whole.tensor_core:.0%} of {_us(record['latency_us'])}{mark}, "
+        f"SM {sm}: tensor core busy {whole.tensor_core:.0%} of {_us(run_us)}{launch}{mark}, "
         f"{compare.digits(whole.tma_lines)} of {first.inflight_lines} TMA lines in flight"
     )
+
+
+_BUBBLE = "the exponentials' part of each softmax, a bubble that does not share the MUFU, so this may exceed 100 %"
+_PHASES = "the phases of exponentials, which share it"
+
+
+def note(runs: Sequence[Shown]) -> str:
+    """What the shares and levels below the figure are; the MUFU's depend on how a run's kernel does its softmax."""
+    mufu = [_BUBBLE if _in_bubbles(run.experiment.kernel) else _PHASES for run in runs]
+    said = mufu[0] if len(set(mufu)) == 1 else "; ".join(map("{}: {}".format, [run.name for run in runs], mufu))
+    return (
+        f"Shares are of the window. MUFU: all consumers together, {said}. Backlog: how many cycles ahead L2 slices "
+        "and DRAM channels are reserved, mean over all of them."
+    )
+
+
+def _in_bubbles(kernel: KernelSpec) -> bool:
+    return kernel.pipeline.softmax == "bubbles" or not is_persistent(kernel)
 
 
 def window_words(axis: Window, runs: Sequence[Shown], selected: bool) -> str:

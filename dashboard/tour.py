@@ -288,7 +288,7 @@ def _cycles() -> Step | None:
         f"{digits(record['latency_us'])} µs",
         f"SimFA-python's highest ceiling, {experiment.llm.title}, {experiment.workload.seq_q:,} tokens",
         f"The cycle simulation takes {digits(run['latency_us'])} µs with the {run['params']} parameters, bound by "
-        f"{said(run['bottleneck'])}" + (f" {share:.0%} of the time" if share is not None else "") + ". Timeline "
+        f"{said(run['bottleneck'])}" + (f" {share:.0%} of its cycles" if share is not None else "") + ". Timeline "
         "shows every wait, Validation how far to believe it.",
         figures.bars(found, "Ceilings of the roofline and the simulated time", "Latency of one layer (µs)"),
         (Link("Open in Timeline", "timeline", Recipe().query()), Link("Open in Validation", "validation", "")),

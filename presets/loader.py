@@ -27,6 +27,8 @@ FOLDERS: dict[type[Spec], str] = {
 }
 # What follows when only the value it is a share of is changed: the share is kept.
 _FOLLOWS = {"l2.effective_bytes": "l2.bytes"}
+# Said again, it still says something: this is another kernel, of which only what is set is known.
+_TELLING = ("instruction",)
 _IDENTITY = ("name", "title", "note", "compute_capability", "default_kernel", "base")
 
 S = TypeVar("S", bound=Spec)
@@ -53,18 +55,24 @@ def overlay(spec: S, path: Path) -> S:
 
 
 def override(spec: S, settings: Mapping[str, str], where: str = "--set") -> S:
-    """`spec` with some values replaced, through the same checks. Keys are dotted, values text with units."""
-    values = flatten(spec)
+    """`spec` with some values replaced, through the same checks. Keys are dotted, values text with units.
+
+    A value set to what the preset has is not changed: it keeps its source, and what was validated stays so.
+    """
+    before = flatten(spec)
+    values = dict(before)
     sources = dict(spec.provenance)
     for key, text in settings.items():
         if key not in leaf_keys(type(spec)):
             raise PresetError(f"{where}: {unknown('key', key, leaf_keys(type(spec)))}")
         _refuse_part_of_absent_section(spec, key, settings, where)
         values[key] = _parse(text, key, where)
-        sources[key] = Provenance("override", f"{where} {key}={text}")
+        if key in _TELLING or values[key] != before.get(key):
+            sources[key] = Provenance("override", f"{where} {key}={text}")
     for key, leader in _FOLLOWS.items():
-        if leader in settings and key not in settings and type(values[leader]) is int and values[leader] > 0:
-            values[key] = max(1, values[key] * values[leader] // flatten(spec)[leader])
+        changed = leader in settings and values[leader] != before[leader]
+        if changed and key not in settings and type(values[leader]) is int and values[leader] > 0:
+            values[key] = max(1, values[key] * values[leader] // before[leader])
             sources[key] = Provenance("override", f"scaled with {leader}: {where} {leader}={settings[leader]}")
     identity = {key: getattr(spec, key) for key in type(spec).model_fields if key in _IDENTITY}
     return _build(type(spec), identity | values, sources, where)

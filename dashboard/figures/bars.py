@@ -28,57 +28,61 @@ def figure(
 ) -> go.Figure:
     """Three panels of bars; `names` maps an estimator to its label and colour. Absent values leave a gap.
 
-    `bases` are the records of a pinned baseline by estimator: lines across the bars, and the difference beside.
+    Over each bar its value, three significant digits. `bases` are the records of a pinned baseline by estimator:
+    lines across the bars, and the differences to them below the values.
     """
     panels = make_subplots(rows=1, cols=len(_PANELS), subplot_titles=[panel[0] for panel in _PANELS])
     labels = [names[record["estimator"]][0] for record in answers]
     colors = [names[record["estimator"]][1] for record in answers]
+    then = [(bases[record["estimator"]] or {}) if bases is not None else {} for record in answers]
     for column, (_, parts, scale) in enumerate(_PANELS, start=1):
+        totals = [_total(record, parts, scale) for record in answers]
+        before = [_total(record, parts, scale) for record in then]
         for key, label, opacity in parts:
-            values = [None if record[key] is None else record[key] * scale for record in answers]
+            top = key == parts[-1][0]
             panels.add_bar(
                 x=labels,
-                y=values,
+                y=[None if record[key] is None else record[key] * scale for record in answers],
                 marker={"color": colors, "opacity": opacity},
                 hovertemplate="%{x}<br>" + label + ": %{y:,.4g}<extra></extra>",
-                text=[
-                    "" if value is None else f"{value:,.3g}" if value < 1000 else f"{value:,.0f}"
-                    for value in values
-                ]
-                if len(parts) == 1
-                else None,
+                text=[_said(*pair) for pair in zip(totals, before, strict=True)] if top else None,
                 textposition="outside",
                 cliponaxis=False,
                 showlegend=False,
                 row=1,
                 col=column,
             )
-    if bases is not None:
-        _baseline(panels, answers, labels, bases)
+        if bases is not None:
+            _baseline(panels, labels, before, column)
+        highest = max((value for value in (*totals, *before) if value is not None), default=0)
+        panels.update_yaxes(range=[0, highest * (1.15 if bases is None else 1.3) or 1], row=1, col=column)
     panels.update_layout(barmode="stack", bargap=0.35)
-    panels.update_yaxes(rangemode="tozero")
     panels.update_annotations(font_size=13)
     return finish(panels, title, 300)
 
 
-def _baseline(
-    panels: go.Figure,
-    answers: Sequence[Mapping[str, Any]],
-    labels: Sequence[str],
-    bases: Mapping[str, Mapping[str, Any] | None],
-) -> None:
-    for column, (key, scale) in enumerate((("latency_us", 1.0), ("l2_bytes", 1e-6), ("dram_bytes", 1e-6)), start=1):
-        pairs = [(record[key], (bases[record["estimator"]] or {}).get(key)) for record in answers]
-        texts = [f"{100 * (now / then - 1):+.1f} %" if now is not None and then else "" for now, then in pairs]
-        panels.add_scatter(
-            x=labels,
-            y=[None if then is None else then * scale for _, then in pairs],
-            text=texts,
-            mode="markers+text",
-            textposition="top center",
-            marker={"symbol": "line-ew", "size": 34, "line": {"width": 3, "color": CEILING}},
-            hovertemplate="%{x}<br>baseline: %{y:,.4g} (%{text})<extra></extra>",
-            showlegend=False,
-            row=1,
-            col=column,
-        )
+def _total(record: Mapping[str, Any], parts: Sequence[tuple[str, str, float]], scale: float) -> float | None:
+    """The height of a stack; None where a part of it is absent."""
+    values = [record.get(key) for key, _, _ in parts]
+    return None if any(value is None for value in values) else sum(value * scale for value in values if value)
+
+
+def _said(value: float | None, before: float | None) -> str:
+    """A bar's value, and below it the difference to the baseline's."""
+    if value is None:
+        return ""
+    change = f"{100 * (value / before - 1):+.1f} %" if before else ""
+    return "<br>".join(part for part in (f"{value:,.3g}" if value < 1000 else f"{value:,.0f}", change) if part)
+
+
+def _baseline(panels: go.Figure, labels: Sequence[str], before: Sequence[float | None], column: int) -> None:
+    panels.add_scatter(
+        x=labels,
+        y=before,
+        mode="markers",
+        marker={"symbol": "line-ew", "size": 34, "line": {"width": 3, "color": CEILING}},
+        hovertemplate="%{x}<br>baseline: %{y:,.4g}<extra></extra>",
+        showlegend=False,
+        row=1,
+        col=column,
+    )

@@ -1,6 +1,5 @@
 """The sidebar: one experiment, the same on every page, kept in the URL."""
 
-import math
 from dataclasses import replace
 from typing import Any
 
@@ -101,7 +100,7 @@ def sidebar() -> Experiment | None:
 
 def heading(experiment: Experiment) -> None:
     """The experiment in words on top of a page, with what the sidebar changed in its presets."""
-    st.markdown(f"#### {experiment.words()}{markdown(current().what_if())}")
+    st.markdown(f"#### {experiment.words()}{markdown(current().what_if(experiment))}")
 
 
 def opened() -> None:
@@ -190,20 +189,22 @@ def _workload(dtypes: list[str]) -> dict[str, Any]:
 def _length() -> int:
     """Exact tokens, and a slider over powers of two that sets them.
 
-    A length that the slider did not set gets a slider of its own. Moved by the page instead, the slider would race
-    with the browser, which can report its old place, or the new one, as if a person had moved it.
+    A length that the slider did not set gets a slider of its own, with a place for that length. Moved by the page
+    instead, the slider would race with the browser, which can report its old place, or the new one, as if a person
+    had moved it.
     """
     exact = _whole("Sequence length (tokens)", "seq")
     if st.session_state.get("seq_slid") != exact:
-        st.session_state["seq_slid"] = exact
+        places = sorted({*_POWERS, exact})
+        st.session_state.update(seq_slid=exact, seq_places=places)
         st.session_state["seq_sliders"] = st.session_state.get("seq_sliders", 0) + 1
     number = st.session_state["seq_sliders"]
     st.select_slider(
         "Powers of two",
-        _POWERS,
-        _nearest(exact),
+        st.session_state["seq_places"],
+        exact,
         key=f"seq_slider_{number}",
-        format_func=lambda n: f"{n // 1024}K" if n >= 1024 else str(n),
+        format_func=_short,
         on_change=_slid,
         args=(number,),
         label_visibility="collapsed",
@@ -216,13 +217,16 @@ def _slid(number: int) -> None:
     if number != st.session_state["seq_sliders"]:
         return
     length = st.session_state[f"seq_slider_{number}"]
-    if length != _nearest(rounded(st.session_state["seq"])):
+    if length != rounded(st.session_state["seq"]):
         st.session_state.update(seq=float(length), seq_slid=length)
 
 
-def _nearest(length: int) -> int:
-    """The power of two that the slider shows for a length."""
-    return min(max(2 ** round(math.log2(length)), _POWERS[0]), _POWERS[-1])
+def _short(length: int) -> str:
+    """A length as the slider writes it: 512, 7K for 7 x 1,024, 1,000, 1M."""
+    for unit, size in (("M", 2**20), ("K", 2**10)):
+        if length % size == 0:
+            return f"{length // size}{unit}"
+    return f"{length:,}"
 
 
 def _hardware(gpus: list[str], kernels: list[str]) -> dict[str, Any]:

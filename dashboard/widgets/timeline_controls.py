@@ -238,6 +238,11 @@ def _linked(key: str, once: bool = False) -> Window | None:
 def _opened() -> dict[str, str]:
     """The page's own part of the URL as it was opened."""
     if _OPENED not in st.session_state:
-        st.session_state[_OPENED] = {key: st.query_params.get(key, "")[:80] for key in ("window", "box")}
+        given = {key: st.query_params.get(key, "") for key in ("window", "box")}
+        for key, text in given.items():
+            if text and Window.parse(text) is None:
+                url.missed(f"{key}: '{text[:40]}' is no range of cycles, written as 0..20000")
+                given[key] = ""
+        st.session_state[_OPENED] = given
     kept: dict[str, str] = st.session_state[_OPENED]
     return kept

@@ -23,12 +23,6 @@ from dashboard.widgets.timeline_controls import (
 from dashboard.widgets.visible_window import visible_window
 from dashboard.window import Window
 
-_NOTE = (
-    "Shares are of the window. MUFU: the exponentials' share of each softmax, all consumers together; a softmax is "
-    "a bubble that does not share the MUFU, so this may exceed 100 %. Backlog: how many cycles ahead L2 slices and "
-    "DRAM channels are reserved, mean over all of them."
-)
-
 _IN_BRACKETS = "; in brackets the difference to the other run, in percentage points"
 
 
@@ -63,7 +57,7 @@ def window_section(
             st.table(run.warpgroups(axis, base if run is subject else None))
     if was_moved() and not shown.complete(runs, first_view, visible):
         draw_there(visible)  # after the tables: they need not wait for the figure
-    st.caption(_NOTE)
+    st.caption(shown.note(runs))
     with st.container(horizontal=True):
         downloads("timeline_utilization", shown.utilization_rows(runs, axis), "Utilisation")
         downloads("timeline_stalls", shown.stall_rows(runs, axis), "Stalls")

@@ -64,7 +64,11 @@ def test_the_bars_carry_line_and_difference():
     chart = bars.figure(shown, names, "title", baseline.against(shown, baseline.NAME, pinned))
     latency = next(trace for trace in chart.data if trace.type == "scatter")
     assert latency.y[0] == pytest.approx(pinned.records["simfa-python"]["latency_us"])
-    assert latency.text[0] == "+300.0 %"
+    bar = next(trace for trace in chart.data if trace.type == "bar")
+    assert (
+        bar.text[0] == "295<br>+300.0 %" and bar.textposition == "outside"
+    )  # on the page's ground, not on a colour
+    assert chart.layout.yaxis.range[1] > 1.2 * max(bar.y)
 
 
 def test_a_sweeps_table_shows_the_difference():

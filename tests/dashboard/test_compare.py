@@ -95,6 +95,8 @@ def test_launch_order_says_how_many_heads_share_the_l2(make_experiment):
     (sentence,) = compare.reasons([record])
     assert "2 KV heads must stay in L2 between 2 passes" in sentence
     assert "0.688 % of K/V gone" in sentence and "1.00 times the ideal" in sentence
+    once = compare.records([make_experiment(seq=512)], ["simfa-launch-order"])
+    assert compare.reasons(once)[0].startswith("In launch order K/V of a head are passed over once")
 
 
 def test_csv_and_json_hold_the_same_numbers_in_full_precision(answers):
@@ -170,6 +172,14 @@ def test_headless_compare_answers_bad_input_with_one_sentence(options, message, 
     assert message in captured.err and "Traceback" not in captured.err and captured.out == ""
 
 
+def test_passes_that_differ_from_eq_5_are_explained() -> None:
+    run = {"bottleneck": "mufu", "utilization": {}, "waves": 2, "latency_us": 3.0, "dirty_bytes_left": 0}
+    closed = {"waves": 1, "latency_us": 2.0}
+    words = compare._simulation_sentence(run, closed)
+    assert "K/V of a head are passed 2 times (median of what happened), where Eq. (5) has 1" in words
+    assert "Eq. (5)" not in compare._simulation_sentence(run | {"waves": 1}, closed)
+
+
 def test_a_sampled_number_shows_its_error_and_others_none() -> None:
     whole = {"latency_us": 100.0, "dram_bytes": 5}
     part = whole | {"latency_error_pct": 1.26, "dram_error_pct": 3.0, "sample": {"ctas": 4}}
@@ -183,6 +193,6 @@ def test_a_sampled_number_shows_its_error_and_others_none() -> None:
 def test_the_sentence_of_a_sample_does_without_what_it_did_not_count() -> None:
     record = {"bottleneck": "tensor_cores", "utilization": {"tensor_cores": 0.75}, "dirty_bytes_left": 24_000_000}
     assert compare._simulation_sentence(record, None) == (
-        "The simulation is bound by tensor cores (75% of the time). 24.0 MB of O stay dirty in L2 at the end and "
+        "The simulation is bound by tensor cores (75% of its cycles). 24.0 MB of O stay dirty in L2 at the end and "
         "are not in its DRAM writes."
     )

@@ -23,6 +23,7 @@ def test_bars_show_microseconds_and_megabytes_and_leave_absent_values_out(make_e
     assert latency.y[0] == pytest.approx(295.449, abs=1e-3)
     assert l2.y[0] == pytest.approx(2214.592512) and l2.y[1] is None
     assert read.y[0] + written.y[0] == pytest.approx(83.886080)
+    assert (latency.text[0], l2.text, read.text, written.text[0]) == ("295", ("2,215", ""), None, "83.9")
 
 
 def test_traffic_curve_meets_the_closed_forms_on_both_sides_of_the_boundary(make_experiment):

@@ -167,8 +167,29 @@ def test_a_wrong_second_run_is_said(text, words):
         what_if.changed(experiment(), text)
 
 
+@pytest.fixture(scope="module")
+def calibrated():
+    todo = Recipe(seq=512).experiment()
+    return Shown(todo, spans.answer(todo, simulate.run(todo, timeline_sm=0)), "Calibrated")
+
+
+def test_a_share_of_the_cycles_stands_beside_their_time_and_the_launch_apart(calibrated):
+    record = calibrated.answer["record"]
+    run_us, launch_us = record["cycles"] / 1830, record["latency_us"] - record["cycles"] / 1830
+    assert launch_us == pytest.approx(3.67)  # fitted, of the calibrated parameter set
+    assert f"of {run_us:.3g} µs ({record['latency_us']:.3g} µs with the launch)" in shown.title([calibrated])
+
+
+def test_the_note_says_whether_consumers_share_the_mufu(run, calibrated):
+    assert "does not share the MUFU" in shown.note([run])
+    assert "bubble" not in shown.note([calibrated]) and "exponentials, which share it" in shown.note([calibrated])
+    both = shown.note([run, calibrated])
+    assert "This experiment: the exponentials' part" in both and "Calibrated: the phases" in both
+
+
 def test_titles_and_windows_say_what_is_seen_in_both_units(run):
-    assert shown.title([run]).startswith("SM 2: tensor core busy ")
+    whole, run_us = run.use(Window(0, run.answer["record"]["cycles"])), run.answer["record"]["cycles"] / 1830
+    assert shown.title([run]).startswith(f"SM 2: tensor core busy {whole.tensor_core:.0%} of {run_us:#.3g} µs †, ")
     words = shown.window_words(Window(0, 1830), [run], selected=True)
     assert words == "Selected window: 1,830 cycles (1.000 µs), from 0 to 1,830 (0.000 to 1.000 µs)"
     table = shown.utilization([run], Window(0, 9000))

@@ -144,6 +144,20 @@ def overridden(name: str, **settings: str) -> GpuSpec:
     return loader.override(loader.load(GpuSpec, name), {k.replace("__", "."): v for k, v in settings.items()})
 
 
+@pytest.mark.parametrize("same", ["25MiB", "26214400", "25600KiB"])
+def test_a_value_set_to_what_the_preset_has_keeps_its_source(same: str) -> None:
+    gpu = overridden("h800", l2__effective_bytes=same)
+    assert gpu == loader.load(GpuSpec, "h800")
+    assert overridden("h800", l2__bytes="50MiB") == loader.load(
+        GpuSpec, "h800"
+    )  # what follows it does not move either
+
+
+def test_the_instruction_said_again_still_tells_of_another_kernel() -> None:
+    kernel = loader.override(loader.load(KernelSpec, "cutile-fa"), {"instruction": "mma.sync"})
+    assert kernel.provenance["instruction"].label == "override"
+
+
 def test_an_override_goes_through_the_same_checks() -> None:
     gpu = overridden("h800", sm__clock_hz="1.5GHz", launch__floor_s="2.5us", l2_timing__slice_hash="modulo")
     assert (gpu.sm.clock_hz, gpu.launch.floor_s) == (1.5e9, 2.5e-6)

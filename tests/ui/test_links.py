@@ -241,6 +241,8 @@ def test_what_an_address_asks_in_vain_is_named_until_it_is_dismissed(key, value,
     ("page", "key", "value", "said"),
     [
         ("timeline", "sm", "900", "sm: 900 is shown as 131: NVIDIA H800 SXM5 has SMs 0 to 131"),
+        ("timeline", "window", "1e400..2", "window: '1e400..2' is no range of cycles, written as 0..20000"),
+        ("timeline", "box", "5..1", "box: '5..1' is no range of cycles"),
         ("validation", "study", "![x](//a.bc)", "study: '![x](//a.bc)' is no view"),
     ],
 )
