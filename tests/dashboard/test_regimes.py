@@ -292,6 +292,16 @@ def test_the_roofline_names_every_ceiling_and_point(make_experiment):
     assert "FLOP per byte" in chart.layout.xaxis.title.text and "TFLOPS" in chart.layout.yaxis.title.text
 
 
+def test_labels_of_the_roofline_say_what_its_title_says(make_experiment):
+    """One SM: 4,096 FLOP a cycle at 1.83 GHz is 7.50 TFLOPS, 16 exponentials of 4 x 128 FLOP 15.0."""
+    case = what_if.applied(make_experiment(seq=4096), {"sm.count": "1"})
+    caps, answers = rooflines.ceilings(case), compare.records([case], CLOSED)
+    chart = roofline.figure(caps, rooflines.dots(answers), MARKS, rooflines.title(answers, caps))
+    notes = [note.text for note in chart.layout.annotations]
+    assert "of 7.50 TFLOPS" in chart.layout.title.text
+    assert "Tensor cores 7.50 TFLOPS" in notes and "MUFU (exp) 15.0 TFLOPS" in notes
+
+
 def test_traffic_from_a_sample_says_its_error() -> None:
     record = {"cycles": 1000, "l2_bytes": 8, "dram_bytes": 4}
     part = record | {"sample": {}, "sampled_fraction": 0.04, "dram_error_pct": 1.5}
