@@ -74,7 +74,7 @@ def test_an_l2_that_holds_everything_has_no_boundary_for_the_heads_in_flight(mak
     shown = regimes.curves(case)
     assert shown.live_boundary_tokens is None
     assert "stays on the ideal line" in regimes_words.title(shown)
-    assert "fit the L2 up to 1M tokens" in regimes_words.transition(shown)[-1]
+    assert "up to 1M tokens, where 1 KV head fits the L2" in regimes_words.transition(shown)[-1]
 
 
 def test_wave_steps_are_where_eq_5_steps(make_experiment):
