@@ -67,11 +67,21 @@ class InFlight:
     lost_share: Reals  # of all K/V bytes, per pass after the first
 
     @property
+    def outgrown(self) -> Any:
+        """Elementwise: the heads in reuse do not fit and are passed over again. One pass finds nothing gone."""
+        return np.logical_and(self.passes > 1, np.logical_not(self.fits_l2))
+
+    @property
+    def off_ideal(self) -> Any:
+        """Elementwise: they do not fit, or a share of PARTIAL is lost all the same, and a pass comes again."""
+        return np.logical_or(self.outgrown, np.logical_and(self.passes > 1, self.lost_share >= PARTIAL))
+
+    @property
     def regime(self) -> str:
         """Of a single problem: ideal, partial (sets overflow although the heads fit), or realistic."""
-        if self.passes == 1 or (self.fits_l2 and self.lost_share < PARTIAL):
+        if not self.off_ideal:
             return "ideal"
-        return "partial" if self.fits_l2 else "realistic"
+        return "realistic" if self.outgrown else "partial"
 
 
 def live_heads(p: Problem, order: Order) -> Ints:

@@ -5,7 +5,8 @@ All of it closed forms over arrays; what is measured or simulated comes in as po
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from presets.experiment import Experiment
 
 SHORTEST, LONGEST = 512, 2**20
 POINTS = 400
+SPLIT = 64  # points of a grid by which a length is searched
 DRAWN_STEPS = 64  # wave steps drawn upright; later ones are closer together than a pixel
 NEAR = 0.05
 SIMULATED_LENGTHS = (*(2**n for n in range(9, 18)), 6144, 24_576, 49_152)
@@ -33,7 +35,10 @@ class Regimes:
     experiment: Experiment
     points: pd.DataFrame
     boundary_tokens: int  # the shortest K/V that fails Eq. (4)
-    live_boundary_tokens: int | None  # the same for all heads in reuse; None: not within the range
+    live_boundary_tokens: (
+        int | None
+    )  # the same for the heads in reuse there, passed over again; None: up to LONGEST
+    off_ideal_tokens: int | None  # the shortest at which launch order leaves the ideal line; None: as above
     wave_steps: tuple[tuple[int, int], ...]  # (waves, shortest length with that many), doublings only
     sweeps_query: bool
 
@@ -46,7 +51,9 @@ class Regimes:
 def curves(experiment: Experiment, peer: bool = False) -> Regimes:
     """All curves of an experiment, of L = S, or of S alone where the experiment has L != S."""
     both = experiment.workload.seq_q == experiment.workload.seq_kv
-    boundary, live = first_unfit_tokens(experiment), _live_boundary(experiment, both)
+    boundary = first_unfit_tokens(experiment)
+    live = _first_length(experiment, both, lambda found: found.outgrown)
+    off_ideal = _first_length(experiment, both, lambda found: found.off_ideal)
     lengths = _lengths(experiment, both, [edge for edge in (boundary, live) if edge])
     paper = along.traffic(simfa_python.sweep, experiment, lengths, both)
     ordered = along.traffic(launch_order.sweep, experiment, lengths, both)
@@ -62,7 +69,7 @@ def curves(experiment: Experiment, peer: bool = False) -> Regimes:
     if peer:
         columns[f"dram.{llm_viewer.NAME}"] = [_peer_bytes(llm_viewer, experiment, int(n), both) for n in lengths]
     points = pd.DataFrame({name: np.broadcast_to(value, lengths.shape) for name, value in columns.items()})
-    return Regimes(experiment, points, boundary, live, _wave_steps(experiment, both), both)
+    return Regimes(experiment, points, boundary, live, off_ideal, _wave_steps(experiment, both), both)
 
 
 def at_length(experiment: Experiment, length: int) -> Experiment:
@@ -180,20 +187,48 @@ def _wave_steps(experiment: Experiment, both: bool) -> tuple[tuple[int, int], ..
     return tuple((waves, n) for waves, n in found if SHORTEST <= n <= LONGEST)
 
 
-def _live_boundary(experiment: Experiment, both: bool) -> int | None:
-    """The shortest length of the range at which the heads in reuse outgrow the L2, by search on a grid."""
-    lengths = np.geomspace(SHORTEST, LONGEST, POINTS).round().astype(np.int64)
-    order = Order.of(experiment)
+def _flights(experiment: Experiment, both: bool, lengths: np.ndarray) -> InFlight:
+    """Heads in flight at each of the lengths."""
     problem = simfa_python.changed(experiment, **along.changes(lengths, both))
-    fits = np.broadcast_to(launch_order.in_flight(problem, order).fits_l2, lengths.shape)
-    if fits.all():
+    return launch_order.in_flight(problem, Order.of(experiment))
+
+
+def _run_ends(experiment: Experiment, both: bool) -> np.ndarray:
+    """The longest lengths with one and the same number of heads in flight, up to the end of the range.
+
+    The number falls as L takes more tiles of T_M, and is 1 where the tiles of a head fill the GPU. Between two
+    ends it stays, so that bytes, passes and loss only grow with the length.
+    """
+    if not both:
+        return np.array([LONGEST])
+    p = Problem.of(experiment)
+    most = min(-(-p.N_SM * p.O_limit // p.G), LONGEST // p.T_M) + 1
+    lengths = np.arange(1, most + 1, dtype=np.int64) * p.T_M
+    live = launch_order.live_heads(replace(p, L=lengths), Order.of(experiment))
+    falls = np.flatnonzero(np.diff(np.broadcast_to(live, lengths.shape)))
+    return np.array([*(n for n in lengths[falls] if n < LONGEST), LONGEST])
+
+
+def _first_length(experiment: Experiment, both: bool, holds: Callable[[InFlight], Any]) -> int | None:
+    """The shortest length of which `holds` is true; None up to the end of the range.
+
+    Over the whole range it may hold, stop holding as fewer heads are in flight, and hold again: so the first run
+    at whose end it holds, and within that, where it only begins to hold, by ever narrower grids.
+    """
+
+    def held(lengths: np.ndarray) -> np.ndarray:
+        return np.broadcast_to(holds(_flights(experiment, both, lengths)), lengths.shape)
+
+    ends = _run_ends(experiment, both)
+    at_ends = held(ends)
+    if not at_ends.any():
         return None
-    first = int(np.argmin(fits))
-    low, high = (int(lengths[first - 1]) if first else 0), int(lengths[first])
-    while high - low > 1:  # fits at low (or before the range), not at high
-        middle = (low + high) // 2
-        one = simfa_python.changed(experiment, **along.changes(middle, both))
-        low, high = (middle, high) if launch_order.in_flight(one, order).fits_l2 else (low, middle)
+    first = int(np.argmax(at_ends))
+    low, high = int(ends[first - 1]) if first else 0, int(ends[first])
+    while high - low > 1:
+        grid = np.unique(np.linspace(low, high, SPLIT).astype(np.int64))
+        found = int(np.argmax(held(grid[1:])))
+        low, high = int(grid[found]), int(grid[found + 1])
     return high
 
 

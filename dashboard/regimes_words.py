@@ -6,9 +6,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from analytical import genz, launch_order, llm_viewer, simfa_python
+from analytical.launch_order import InFlight, Order
+from analytical.simfa_python import Problem
 from dashboard.catalog import ESTIMATORS
 from dashboard.compare import difference, digits
-from dashboard.regimes import NEAR, Regimes, at_length, flight
+from dashboard.regimes import LONGEST, NEAR, Regimes, at_length, flight
 from presets.experiment import Experiment
 
 _EQ2 = (simfa_python.NAME, launch_order.NAME)
@@ -17,7 +19,27 @@ _NO_L2 = (genz.NAME, llm_viewer.NAME)
 
 def mib(value: float) -> str:
     """Bytes as MiB (2^20), written so."""
-    return f"{value / 2**20:,.4g} MiB"
+    return _mib(value, 4)
+
+
+def _mib(value: float, shown: int) -> str:
+    """Bytes as MiB of so many digits; of all those before the point."""
+    size = value / 2**20
+    return f"{size:,.0f} MiB" if size >= 10**shown else f"{size:,.{shown}g} MiB"
+
+
+def apart(one: int, other: int) -> tuple[str, str]:
+    """Two counts of bytes as MiB, with as many digits as tell them apart where they differ."""
+    for shown in range(4, 20):
+        said = [_mib(value, shown) for value in (one, other)]
+        if one == other or said[0] != said[1]:
+            break
+    return said[0], said[1]
+
+
+def head_bytes(experiment: Experiment) -> int:
+    """K and V of one head, in bytes."""
+    return 2 * experiment.precision_bytes * experiment.workload.seq_kv * experiment.llm.head_dim
 
 
 def gb(value: float) -> str:
@@ -29,14 +51,15 @@ def transition(shown: Regimes) -> list[str]:
     """Three or four sentences: the condition here, the boundary, what lies beyond it, and the launch order."""
     experiment = shown.experiment
     work, size = experiment.workload, experiment.gpu.l2.effective_bytes
-    head = 2 * experiment.precision_bytes * work.seq_kv * experiment.llm.head_dim
+    head = head_bytes(experiment)
+    taken, held = apart(head, size)
     paper, ideal = simfa_python.run(experiment), genz.run(experiment)
     fits = paper.regime == "ideal"
     residents = experiment.gpu.sm.count * experiment.kernel.pipeline.occupancy_ctas
     found = [
         f"One K and one V head take 2 x {experiment.precision_bytes} B x {work.seq_kv:,} x "
-        f"{experiment.llm.head_dim} = {head:,} B ({mib(head)}); the effective L2 holds {size:,} B "
-        f"({mib(size)}), so "
+        f"{experiment.llm.head_dim} = {head:,} B ({taken}); the effective L2 holds {size:,} B "
+        f"({held}){', no more' if head == size else ''}, so "
         + (
             f"Eq. (4) holds and K/V is read once: {gb(paper.dram_bytes or 0)}, Eq. (3)."
             if fits
@@ -65,24 +88,110 @@ def _beyond(shown: Regimes) -> str:
 
 
 def _in_flight(shown: Regimes) -> str:
+    """Launch order: the heads of this length and whether they fit, what that costs, and where it changes."""
     experiment, here = shown.experiment, flight(shown.experiment)
+    cost = gb(launch_order.run(experiment).dram_bytes or 0)
+    text = f"With launch order ({_order_said(experiment)}), "
+    if here.passes == 1:
+        text += (
+            f"{_heads(here.live_heads)} {_are(here.live_heads)} in flight: {_room(experiment, here.live_heads)}. "
+            f"{'It' if here.live_heads == 1 else 'Each'} is passed over once, so nothing is read again: {cost}. "
+        )
+    else:
+        text += (
+            f"{_heads(here.reuse_heads)} must stay in L2 between passes{_all_pass(here)}: "
+            f"{_room(experiment, here.reuse_heads)}. "
+            f"{'It' if here.reuse_heads == 1 else 'Each'} is passed over {here.passes:,} times; a pass finds "
+            f"{here.lost_share * 100:.3g} % of K/V gone: {cost}. {_overflow(experiment, here)}"
+        )
+    return text + _changes(shown)
+
+
+def _order_said(experiment: Experiment) -> str:
+    """What decides how many heads are in flight; where fewer are than asked for, why."""
     pipeline = experiment.kernel.pipeline
-    why = (
-        "as asked"
-        if pipeline.live_heads
-        else f"the grid runs {(pipeline.grid_order or 'block_fastest').replace('_', ' ')}"
+    asked = pipeline.live_heads
+    if not asked:
+        return f"the grid runs {(pipeline.grid_order or 'block_fastest').replace('_', ' ')}"
+    live = flight(experiment).live_heads
+    if live == asked:
+        return "as asked"
+    residents = experiment.gpu.sm.count * pipeline.occupancy_ctas
+    if live < residents:
+        return f"{_heads(asked)} asked for, of which there {_are(live)} only {live}"
+    return (
+        f"{_heads(asked)} asked for, but only {residents:,} CTA{_s(residents)} {_are(residents)} resident, so at "
+        f"most {_heads(live)} {_are(live)} in flight"
     )
-    answer = launch_order.run(experiment)
-    heads = f"{here.reuse_heads} KV heads" if here.reuse_heads != 1 else "1 KV head"
+
+
+def _all_pass(here: InFlight) -> str:
+    """Why more heads must stay than are in flight."""
+    if here.reuse_heads == here.live_heads:
+        return ""
+    return f" ({here.live_heads:,} in flight at once, but all pass before the first comes again)"
+
+
+def _room(experiment: Experiment, heads: int) -> str:
+    """What the K and V of so many heads take beside what the effective L2 holds."""
+    need, size = heads * head_bytes(experiment), experiment.gpu.l2.effective_bytes
+    said, held = apart(need, size)
+    if need == size:
+        return f"{said} of K/V would fill the L2 to the last byte, so Eq. (4) does not hold for all of it"
+    return f"{said} of K/V {'fits' if need < size else 'does not fit'} the L2 of {held}"
+
+
+def _overflow(experiment: Experiment, here: InFlight) -> str:
+    """Why K/V that fits is lost all the same."""
+    if here.regime != "partial":
+        return ""
+    problem, order = Problem.of(experiment), Order.of(experiment)
+    *_, tiles = launch_order.distances(problem, order, here.live_heads, here.reuse_heads)
+    return f"L2 sets of {order.ways} ways overflow one by one, and Q and O tiles take {mib(tiles)} beside it. "
+
+
+def _changes(shown: Regimes) -> str:
+    """Where launch order leaves the ideal line, and where heads outgrow the L2, by the heads of those lengths."""
+    first, edge = shown.off_ideal_tokens, shown.live_boundary_tokens
+    if first is None:
+        there = flight(at_length(shown.experiment, LONGEST))
+        heads = there.reuse_heads if there.fits_l2 else there.live_heads
+        why = f"fit{'s' if heads == 1 else ''} the L2" if there.fits_l2 else f"{_are(heads)} passed over once"
+        return f"Launch order stays on the ideal line up to 1M tokens, where {_heads(heads)} {why}."
+    if first == edge:
+        return (
+            f"Launch order leaves the ideal line at {first:,} tokens, where {_outgrown(shown.experiment, first)}."
+        )
+    there = flight(at_length(shown.experiment, first))
     text = (
-        f"With launch order ({why}), {heads} must stay in L2 between passes and each is passed over "
-        f"{here.passes} time{'s' if here.passes != 1 else ''}; a pass finds {here.lost_share * 100:.3g} % of "
-        f"K/V gone: {gb(answer.dram_bytes or 0)}. "
+        f"Launch order leaves the ideal line at {first:,} tokens, where {_heads(there.reuse_heads)} must stay and "
+        f"a pass finds {there.lost_share * 100:.3g} % of K/V gone; "
     )
-    edge = shown.live_boundary_tokens
-    return text + (
-        f"Those heads outgrow the L2 at {edge:,} tokens." if edge else "Those heads fit the L2 up to 1M tokens."
-    )
+    if edge is None:
+        return text + "up to 1M tokens, what must stay fits the L2."
+    return text + f"at {edge:,} tokens, {_outgrown(shown.experiment, edge)}."
+
+
+def _outgrown(experiment: Experiment, length: int) -> str:
+    """The heads of a length at which they leave no room in the L2, or outgrow it."""
+    there = at_length(experiment, length)
+    heads, size = flight(there).reuse_heads, there.gpu.l2.effective_bytes
+    need, held = apart(heads * head_bytes(there), size)
+    if need == held:
+        return f"{_heads(heads)} would fill the L2 of {held} to the last byte"
+    return f"{_heads(heads)} of {need} in all outgrow{'s' if heads == 1 else ''} the L2 of {held}"
+
+
+def _heads(count: int) -> str:
+    return f"{count:,} KV head{_s(count)}"
+
+
+def _s(count: int) -> str:
+    return "" if count == 1 else "s"
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
 
 
 def warnings(shown: Regimes) -> list[str]:
@@ -101,7 +210,7 @@ def warnings(shown: Regimes) -> list[str]:
     if live and live != shown.boundary_tokens and abs(length - live) <= NEAR * live:
         found.append(
             f"{length:,} tokens is {_off(length, live)} the length of {live:,} at which all KV heads in flight "
-            f"outgrow the effective L2 ({size}): take the launch-order answer as a range."
+            f"there outgrow the effective L2 ({size}): take the launch-order answer as a range."
         )
     return found
 
@@ -114,7 +223,9 @@ def against(shown: Regimes, base: Regimes) -> list[str]:
     ]
     live = shown.live_boundary_tokens, base.live_boundary_tokens
     if live != (shown.boundary_tokens, base.boundary_tokens):
-        found[0] += "; " + _shift("that of all heads in flight", *live)
+        found[0] += "; " + _shift(
+            "the length from which the L2 cannot keep, between passes, all heads in flight", *live
+        )
     found[0] += "."
     both = shown.points.merge(base.points, on="length", suffixes=("", " then"))
     column = f"dram.{simfa_python.NAME}"
@@ -142,7 +253,9 @@ def _shift(what: str, now: int | None, then: int | None) -> str:
 def _off(length: int, boundary: int) -> str:
     if length == boundary:
         return "exactly at"
-    return f"{abs(length / boundary - 1) * 100:.1f} % {'below' if length < boundary else 'above'}"
+    side, tokens = "below" if length < boundary else "above", abs(length - boundary)
+    percent = f"{tokens / boundary * 100:.1f}"
+    return f"{percent} % {side}" if percent != "0.0" else f"{tokens:,} token{_s(tokens)} {side}"
 
 
 def impossible(experiment: Experiment) -> list[str]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from dashboard.compare import digits
 from dashboard.figures.style import CEILING, finish
 
 HEIGHT = 430
@@ -34,7 +35,7 @@ def figure(
     lines += [_segment([low, high], [tflops, tflops]) for tflops in compute]
     notes = [_slope_name(ceilings[key], said, min(compute), low) for key, said in slopes]
     for tflops, said in zip(compute, ("Tensor cores", "MUFU (exp)"), strict=True):
-        notes.append(_name(high, tflops, f"{said} {tflops:,.0f} TFLOPS", "right", "bottom"))
+        notes.append(_name(high, tflops, f"{said} {digits(tflops)} TFLOPS", "right", "bottom"))
     shapes, asymptote = _asymptote(ceilings["asymptote_flop_per_byte"])
     ordered = sorted(dots, key=lambda dot: -_SIZES.get(dot["estimator"], SIZE))
     points = [_dot(dot, *marks[dot["estimator"]]) for dot in ordered]
@@ -91,7 +92,7 @@ def _slope_name(bytes_per_s: float, said: str, roof: float, low: float) -> dict[
     """Right below its slope, within the chart."""
     knee = roof * 1e12 / bytes_per_s
     x = max(knee / LABEL_AT[said], 1.1 * low)
-    return _name(x, x * bytes_per_s / 1e12, f" {said} {bytes_per_s / 1e12:.3g} TB/s", "left", "top")
+    return _name(x, x * bytes_per_s / 1e12, f" {said} {digits(bytes_per_s / 1e12)} TB/s", "left", "top")
 
 
 def _asymptote(intensity: float) -> tuple[list[dict[str, Any]], dict[str, Any]]:
@@ -99,7 +100,7 @@ def _asymptote(intensity: float) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     shape = {
         "type": "line", "x0": intensity, "x1": intensity, "y0": 0, "y1": 1, "yref": "y domain", "line": line,
     }  # fmt: skip
-    text = f" Eq. (12): 2 T<sub>M</sub> / P = {intensity:g} FLOP/B"
+    text = f" Eq. (12): 2 T<sub>M</sub> / P = {digits(intensity)} FLOP/B"
     return [shape], _name(intensity, None, text, "left", "bottom")
 
 

@@ -171,7 +171,8 @@ def _heads(experiment: Experiment) -> dict[str, str]:
         "KV heads in flight", options, _start("if_heads", preset, options),
         key=_key(f"if_heads{most}", experiment, preset), persist_state="session",
         format_func=lambda n: str(n) if n else "as launched",
-        help="For the launch-order estimator. As launched: what SMs, occupancy and grid order give.",
+        help="For the launch-order estimator. As launched: what SMs, occupancy and grid order give. "
+        "No more heads than resident CTAs (SMs x occupancy) can be in flight.",
     )  # fmt: skip
     return _moved("if_heads", value, preset, {"pipeline.live_heads": str(value)} if value else {})
 

@@ -212,6 +212,16 @@ def test_orders_can_vary_over_a_grid() -> None:
     ]
 
 
+@given(problems, orders)
+def test_regimes_say_where_the_ideal_line_is_left(p: Problem, order: Order) -> None:
+    flight = in_flight(p, order)
+    assert flight.regime == ("realistic" if flight.outgrown else "partial" if flight.off_ideal else "ideal")
+    if flight.passes == 1:
+        assert flight.regime == "ideal"
+    many = in_flight(replace(p, S=np.array([p.S, p.S + 1])), order)
+    assert (bool(many.outgrown[0]), bool(many.off_ideal[0])) == (bool(flight.outgrown), bool(flight.off_ideal))
+
+
 def test_the_record_says_what_is_in_flight() -> None:
     answer = launch_order.run(gb10(False))
     assert (answer.waves, answer.extra["live_kv_heads"], answer.extra["reuse_kv_heads"]) == (11, 8, 8)

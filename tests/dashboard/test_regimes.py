@@ -74,7 +74,7 @@ def test_an_l2_that_holds_everything_has_no_boundary_for_the_heads_in_flight(mak
     shown = regimes.curves(case)
     assert shown.live_boundary_tokens is None
     assert "stays on the ideal line" in regimes_words.title(shown)
-    assert "fit the L2 up to 1M tokens" in regimes_words.transition(shown)[-1]
+    assert "up to 1M tokens, where 1 KV head fits the L2" in regimes_words.transition(shown)[-1]
 
 
 def test_wave_steps_are_where_eq_5_steps(make_experiment):
@@ -290,6 +290,16 @@ def test_the_roofline_names_every_ceiling_and_point(make_experiment):
     assert "GenZ-style ideal cache, at L2" not in points
     assert "bound by tensor cores, 930 of 989 TFLOPS" in chart.layout.title.text
     assert "FLOP per byte" in chart.layout.xaxis.title.text and "TFLOPS" in chart.layout.yaxis.title.text
+
+
+def test_labels_of_the_roofline_say_what_its_title_says(make_experiment):
+    """One SM: 4,096 FLOP a cycle at 1.83 GHz is 7.50 TFLOPS, 16 exponentials of 4 x 128 FLOP 15.0."""
+    case = what_if.applied(make_experiment(seq=4096), {"sm.count": "1"})
+    caps, answers = rooflines.ceilings(case), compare.records([case], CLOSED)
+    chart = roofline.figure(caps, rooflines.dots(answers), MARKS, rooflines.title(answers, caps))
+    notes = [note.text for note in chart.layout.annotations]
+    assert "of 7.50 TFLOPS" in chart.layout.title.text
+    assert "Tensor cores 7.50 TFLOPS" in notes and "MUFU (exp) 15.0 TFLOPS" in notes
 
 
 def test_traffic_from_a_sample_says_its_error() -> None:

@@ -120,6 +120,13 @@ def test_a_link_restores_the_what_ifs_and_ignores_nonsense():
     assert named(app.slider, "SMs").value == 132 and named(app.select_slider, "Occupancy (CTAs per SM)").value == 1
 
 
+def test_fewer_ctas_than_heads_asked_for_are_said():
+    app = opened(if_sms="1", if_heads="8")
+    assert "8 KV heads asked for, but only 1 CTA is resident, so at most 1 KV head is in flight" in text(app)
+    named(app.slider, "SMs").set_value(132).run()
+    assert "With launch order (as asked), 8 KV heads must stay in L2" in text(app)
+
+
 def test_what_ifs_belong_to_their_gpu():
     app = opened(if_sms="100")
     assert "**sm.count** = 100" in text(app)
