@@ -96,7 +96,7 @@ def test_launch_order_says_how_many_heads_share_the_l2(make_experiment):
     assert "2 KV heads must stay in L2 between 2 passes" in sentence
     assert "0.688 % of K/V gone" in sentence and "1.00 times the ideal" in sentence
     once = compare.records([make_experiment(seq=512)], ["simfa-launch-order"])
-    assert compare.reasons(once)[0].startswith("In launch order K/V of a head are passed over once")
+    assert compare.reasons(once)[0].startswith("In launch order a head's K/V are passed over once")
 
 
 def test_csv_and_json_hold_the_same_numbers_in_full_precision(answers):
