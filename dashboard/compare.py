@@ -190,7 +190,9 @@ def _launch_sentence(record: Record) -> str:
     heads, passes = record["reuse_kv_heads"], record["waves"]
     ratio = digits(record["dram_bytes"] / record["dram_ideal_bytes"])
     if passes == 1:
-        return f"In launch order a head's K/V are passed over once: DRAM traffic is {ratio} times the ideal Eq. (3)."
+        return (
+            f"In launch order a head's K/V are passed over once: DRAM traffic is {ratio} times the ideal Eq. (3)."
+        )
     return (
         f"In launch order {heads} KV head{'s' if heads != 1 else ''} must stay in L2 between "
         f"{passes} passes; a pass finds {record['lost_share'] * 100:.3g} % of "
