@@ -83,10 +83,11 @@ def _mask(rows: Sequence[Row]) -> str:
     whole = [row["error_pct"] for row in known if not row["causal"]]
     if not (causal and whole):
         return ""
-    return (
-        f"GenZ knows no mask: {fmean(causal):+.0f} % on the {len(causal)} causal kernels, {fmean(whole):+.0f} % "
-        f"on the {len(whole)} others. That its errors cancel in the mean is no accuracy."
-    )
+    masked, open_ = round(fmean(causal)), round(fmean(whole))
+    on = f"the {len(causal)} causal kernels" if len(causal) > 1 else "the causal kernel"
+    others = f"the {len(whole)} others" if len(whole) > 1 else "the other"
+    text = f"GenZ knows no mask: {masked:+d} % on {on}, {open_:+d} % on {others}."
+    return f"{text} That its errors cancel in the mean is no accuracy." if masked * open_ < 0 else text
 
 
 def _short(rows: Sequence[Row]) -> str:

@@ -194,6 +194,23 @@ def test_the_reading_names_what_dominates() -> None:
     assert "GenZ knows no mask" in text and "empties the caches" in text
 
 
+def masked(causal: list[float], whole: list[float]) -> str:
+    """What the reading says of GenZ with these errors on causal kernels and on others."""
+    errors = [(True, error) for error in causal] + [(False, error) for error in whole]
+    rows = [
+        {"case": str(n), "estimator": "genz", "quantity": "latency_us", "causal": mask, "error_pct": error}
+        for n, (mask, error) in enumerate(errors)
+    ]
+    return " ".join(reading.overall(comparison.Comparison(rows, []), [], True))
+
+
+def test_errors_of_one_sign_are_not_said_to_cancel() -> None:
+    assert masked([-23.0], [-18.0]) == "GenZ knows no mask: -23 % on the causal kernel, -18 % on the other."
+    assert masked([9.0, 11.0], [0.3]) == "GenZ knows no mask: +10 % on the 2 causal kernels, +0 % on the other."
+    said = masked([7.0], [-30.0, -36.0])
+    assert "+7 % on the causal kernel, -33 % on the 2 others. That its errors cancel in the mean" in said
+
+
 def test_the_reading_of_one_case_names_ceiling_clock_l2_dram_and_assumptions() -> None:
     text = " ".join(reading.of_case(own_gb10(), measured_clock=True))
     for part in (
