@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from dashboard import units
+from dashboard.plain import of_fields
 from dashboard.recipe import Recipe
 from presets import loader
 from presets.errors import PresetError
@@ -44,8 +45,7 @@ def problem(recipe: Recipe, settings: Mapping[str, str], key: str) -> str:
     try:
         Recipe(**{**vars(recipe), "set": text}).experiment()
     except PresetError as error:
-        lines = [line.removeprefix("--set: ") for line in str(error).splitlines()]
-        return next((line for line in lines if key in line), "")
+        return next((of_fields(line) for line in str(error).splitlines() if key in line), "")
     return ""
 
 

@@ -15,6 +15,7 @@ from presets.experiment import Experiment, Params, make_experiment, make_workloa
 from presets.specs import GpuSpec, KernelSpec, LlmSpec, Spec
 
 _EXPERIMENT_ONLY = ("llm", "heads_q", "heads_kv", "head_dim", "kernel", "seq", "seq_kv", "causal")
+BARE_OPTIONS = "--heads-q --heads-kv --head-dim"
 _KINDS: dict[str, type[Spec]] = {"gpu": GpuSpec, "kernel": KernelSpec, "llm": LlmSpec}
 
 
@@ -138,14 +139,14 @@ def apply_settings(parts: Mapping[str, Spec], settings: Mapping[str, str]) -> di
     return result
 
 
-def bare_shape(heads_q: int, heads_kv: int | None, head_dim: int) -> LlmSpec:
-    """A model that is only its attention shape: no name, no layers. Raises PresetError."""
+def bare_shape(heads_q: int, heads_kv: int | None, head_dim: int, where: str = BARE_OPTIONS) -> LlmSpec:
+    """A model that is only its attention shape: no name, no layers. Raises PresetError; `where` names the input."""
     kv = heads_q if heads_kv is None else heads_kv
     title = f"{heads_q} query and {kv} KV heads of {head_dim}"
     return loader.from_values(
         LlmSpec,
         {"name": "", "title": title, "heads_q": heads_q, "heads_kv": kv, "head_dim": head_dim},
-        "--heads-q --heads-kv --head-dim",
+        where,
     )
 
 
@@ -176,7 +177,7 @@ def _clock_setting(clock_mhz: float, settings: Mapping[str, str]) -> dict[str, s
 def _models(args: argparse.Namespace) -> list[LlmSpec]:
     bare = [args.heads_q, args.heads_kv, args.head_dim]
     if args.llm and any(option is not None for option in bare):
-        raise PresetError("--llm and a bare shape (--heads-q --heads-kv --head-dim) exclude each other")
+        raise PresetError(f"--llm and a bare shape ({BARE_OPTIONS}) exclude each other")
     if args.llm:
         return [loader.load(LlmSpec, name.strip()) for name in args.llm.split(",")]
     if args.heads_q is None or args.head_dim is None:

@@ -14,6 +14,7 @@ from dashboard.catalog import ESTIMATORS
 from dashboard.compare import digits, said
 from dashboard.measured.case import Case
 from dashboard.measured.comparison import Comparison, Row, closed_record, compare
+from dashboard.plain import brief
 from presets.errors import PresetError
 from presets.experiment import Experiment
 
@@ -43,7 +44,7 @@ def of_case(case: Case, measured_clock: bool) -> list[str]:
     try:
         asked = case.experiment(measured_clock)
     except PresetError as error:
-        return [f"Not compared: {error}."]
+        return [f"Not compared: {brief(error)}."]
     mine = {row["quantity"]: row for row in compare([case], ["simfa-python"], measured_clock).rows}
     record = closed_record("simfa-python", case, measured_clock)
     found = []

@@ -81,6 +81,10 @@ def test_settings_reach_the_preset_that_owns_the_key() -> None:
         ("--seq 512", "give --llm NAME, or a bare shape"),
         ("--heads-q 8 --seq 512", "give --llm NAME, or a bare shape"),
         ("--heads-q 30 --heads-kv 8 --head-dim 64 --seq 512", "allowed for heads_kv: 1, 2, 3, 5, 6, 10, 15, 30"),
+        (
+            "--heads-q 7 --heads-kv 3 --head-dim 64 --seq 512",
+            "--heads-q --heads-kv --head-dim: heads_q (7) must be",
+        ),
         ("--heads-q 8 --head-dim -64 --seq 512", "head_dim: input should be greater than 0 (got -64)"),
         ("--heads-q 8 --head-dim 64 --seq 8 --tensor-parallel 3", "--tensor-parallel: 3 does not divide heads_q 8"),
         ("--llm llama3-8b --seq 512 --colour red", "unrecognized arguments: --colour red"),

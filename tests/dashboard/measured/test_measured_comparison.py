@@ -271,6 +271,14 @@ def test_dram_below_eq_3_is_explained_by_o_left_in_the_l2() -> None:
     assert "O (6.29 MB) can stay dirty in the L2" in " ".join(reading.of_case(fa3, measured_clock=True))
 
 
+def test_heads_that_do_not_divide_are_told_by_the_columns_of_the_page() -> None:
+    odd = made(latency_us=Reading(value=1.0))
+    odd = odd.model_copy(update={"match": odd.match.model_copy(update={"heads_q": 7, "heads_kv": 3})})
+    (why,) = shown.not_compared(comparison.compare([odd], CLOSED, True).left_out)["Why"]
+    assert why == "Q heads (7) must be a multiple of KV heads (3); allowed for KV heads: 1, 7"
+    assert reading.of_case(odd, True) == [f"Not compared: {why}."]
+
+
 def test_traffic_families_group_by_everything_but_length() -> None:
     point = Reading(value=1e6, kind="counter")
     cases = [
