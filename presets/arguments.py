@@ -26,6 +26,15 @@ class Parser(argparse.ArgumentParser):
         raise PresetError(f"{self.prog}: {message}")
 
 
+class LastOfKey(argparse.Action):
+    """KEY=VALUE options in their order; a later one of the same key takes the place of the earlier one."""
+
+    def __call__(self, _parser: Any, namespace: argparse.Namespace, value: Any, _option: str | None = None) -> None:
+        key = _key(value)
+        earlier = [pair for pair in getattr(namespace, self.dest) or [] if _key(pair) != key]
+        setattr(namespace, self.dest, [*earlier, value])
+
+
 def add_experiment_options(
     parser: argparse.ArgumentParser, seq_required: bool = True, parameters: Params | None = "paper"
 ) -> None:
@@ -58,10 +67,10 @@ def add_experiment_options(
     parser.add_argument("--clock-mhz", type=float, help="SM clock, as --set sm.clock_hz")
     parser.add_argument(
         "--set",
-        action="append",
+        action=LastOfKey,
         default=[],
         metavar="KEY=VALUE",
-        help="change a preset value: l2.bytes=100MiB",
+        help="change a preset value: l2.bytes=100MiB; the last one of a key holds",
     )
 
 
@@ -116,13 +125,16 @@ def build(
 
 
 def parse_settings(pairs: Sequence[str]) -> dict[str, str]:
-    """`["l2.bytes=100MiB"]` as a mapping; PresetError on a pair without a key or a value."""
-    settings = {}
+    """`["l2.bytes=100MiB"]` as a mapping; PresetError on a pair without a key or a value, or a key given twice."""
+    settings: dict[str, str] = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not (equals and key.strip() and value.strip()):
             raise PresetError(f"--set {pair}: write it as KEY=VALUE, for example l2.bytes=100MiB")
-        settings[key.strip()] = value.strip()
+        name, given = key.strip(), value.strip()
+        if name in settings:
+            raise PresetError(f"--set: {name} is given twice, as {settings[name]} and as {given}; give it once")
+        settings[name] = given
     return settings
 
 
@@ -164,6 +176,10 @@ def exit_with(main: Callable[[], int]) -> NoReturn:
 def print_json(value: object) -> None:
     """JSON on standard output; numbers plain, no NaN."""
     print(json.dumps(value, indent=2, allow_nan=False))
+
+
+def _key(pair: str) -> str:
+    return pair.partition("=")[0].strip()
 
 
 def _clock_setting(clock_mhz: float, settings: Mapping[str, str]) -> dict[str, str]:

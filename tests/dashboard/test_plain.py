@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard import plain
+from dashboard import plain, what_if
+from dashboard.measured.case import settings_of
 from dashboard.plain import label, markdown
 from dashboard.recipe import Recipe
 from presets.errors import PresetError
@@ -62,6 +63,16 @@ def test_a_what_if_keeps_its_keys_and_loses_the_option():
     assert said(set="heads_q=30").startswith("heads_q (30) must be a multiple of heads_kv (8)")
     assert said(set="l2.bytes").startswith("l2.bytes: write it as KEY=VALUE")
     assert said(params="calibrated", set="l2.byts=1").startswith("unknown key 'l2.byts'. Did you mean 'l2.bytes'?")
+
+
+def test_a_key_given_twice_is_refused_with_both_values():
+    sentence = "l2.bytes is given twice, as 100MiB and as 200MiB; give it once"
+    assert said(set="l2.bytes=100MiB\nlayers=2\n l2.bytes = 200MiB") == sentence
+    with pytest.raises(PresetError) as caught:
+        what_if.changed(Recipe().experiment(), "l2.bytes=100MiB, l2.bytes=200MiB")
+    assert plain.brief(caught.value) == sentence
+    with pytest.raises(PresetError, match="--set: l2.bytes is given twice"):
+        settings_of("l2.bytes=100MiB; l2.bytes=200MiB")
 
 
 def test_other_options_lose_their_dashes_only():

@@ -57,6 +57,12 @@ def test_settings_reach_the_preset_that_owns_the_key() -> None:
     assert (case.kernel.tile.kv_rows, case.llm.layers, case.heads_kv) == (128, 2, 4)
 
 
+def test_on_the_command_line_the_last_set_of_a_key_holds() -> None:
+    line = "--llm llama3-8b --seq 512 --set sm.count=4 --set layers=2 --set sm.count=8"
+    assert parse(line)[0].gpu.sm.count == 8 and parse(line)[0].llm.layers == 2
+    assert parse("--llm llama3-8b --seq 512")[0].gpu.sm.count == 132, "nothing stays from the line before"
+
+
 @pytest.mark.parametrize(
     ("line", "words"),
     [
