@@ -9,8 +9,10 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from dashboard import units
+from dashboard.plain import of_fields
 from dashboard.recipe import Recipe
 from presets import loader
+from presets.bounds import AtMost
 from presets.errors import PresetError
 from presets.specs import Spec
 
@@ -44,8 +46,7 @@ def problem(recipe: Recipe, settings: Mapping[str, str], key: str) -> str:
     try:
         Recipe(**{**vars(recipe), "set": text}).experiment()
     except PresetError as error:
-        lines = [line.removeprefix("--set: ") for line in str(error).splitlines()]
-        return next((line for line in lines if key in line), "")
+        return next((of_fields(line) for line in str(error).splitlines() if key in line), "")
     return ""
 
 
@@ -55,11 +56,15 @@ def is_changed(editable: Editable, text: str) -> bool:
 
 
 def with_value(text: str, key: str, value: str | None) -> str:
-    """The KEY=VALUE lines with one value replaced, added, or (for None) taken out; other lines as they stand."""
+    """The KEY=VALUE lines with one value replaced, added, or (for None) taken out; other lines as they stand.
+
+    A key that was given twice is given once after that.
+    """
     lines = text.splitlines()
-    place = next((n for n, line in enumerate(lines) if line.partition("=")[0].strip() == key), len(lines))
-    lines[place : place + 1] = [] if value is None else [f"{key}={value}"]
-    return "\n".join(lines)
+    places = [n for n, line in enumerate(lines) if line.partition("=")[0].strip() == key]
+    kept = [line for n, line in enumerate(lines) if n not in places]
+    first = places[0] if places else len(lines)
+    return "\n".join([*kept[:first], *([] if value is None else [f"{key}={value}"]), *kept[first:]])
 
 
 def changes(text: str) -> dict[str, str]:
@@ -107,7 +112,11 @@ def _bounds(key: str, field: FieldInfo) -> str:
         if getattr(item, name, None) is not None
     }
     words = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
-    said = [f"{words[name]} {units.shown(key, value)}" for name, value in ends.items()]
+    other = next((item.key for item in flat if isinstance(item, AtMost)), "")
+    said = [
+        f"{words[name]} {other if other and name == 'le' else units.shown(key, value)}"
+        for name, value in ends.items()
+    ]
     return ", ".join(said) or ("text" if str in kinds else "")
 
 

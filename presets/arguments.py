@@ -15,6 +15,7 @@ from presets.experiment import Experiment, Params, make_experiment, make_workloa
 from presets.specs import GpuSpec, KernelSpec, LlmSpec, Spec
 
 _EXPERIMENT_ONLY = ("llm", "heads_q", "heads_kv", "head_dim", "kernel", "seq", "seq_kv", "causal")
+BARE_OPTIONS = "--heads-q --heads-kv --head-dim"
 _KINDS: dict[str, type[Spec]] = {"gpu": GpuSpec, "kernel": KernelSpec, "llm": LlmSpec}
 
 
@@ -23,6 +24,15 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> Any:
         raise PresetError(f"{self.prog}: {message}")
+
+
+class LastOfKey(argparse.Action):
+    """KEY=VALUE options in their order; a later one of the same key takes the place of the earlier one."""
+
+    def __call__(self, _parser: Any, namespace: argparse.Namespace, value: Any, _option: str | None = None) -> None:
+        key = _key(value)
+        earlier = [pair for pair in getattr(namespace, self.dest) or [] if _key(pair) != key]
+        setattr(namespace, self.dest, [*earlier, value])
 
 
 def add_experiment_options(
@@ -57,10 +67,10 @@ def add_experiment_options(
     parser.add_argument("--clock-mhz", type=float, help="SM clock, as --set sm.clock_hz")
     parser.add_argument(
         "--set",
-        action="append",
+        action=LastOfKey,
         default=[],
         metavar="KEY=VALUE",
-        help="change a preset value: l2.bytes=100MiB",
+        help="change a preset value: l2.bytes=100MiB; the last one of a key holds",
     )
 
 
@@ -115,13 +125,16 @@ def build(
 
 
 def parse_settings(pairs: Sequence[str]) -> dict[str, str]:
-    """`["l2.bytes=100MiB"]` as a mapping; PresetError on a pair without a key or a value."""
-    settings = {}
+    """`["l2.bytes=100MiB"]` as a mapping; PresetError on a pair without a key or a value, or a key given twice."""
+    settings: dict[str, str] = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not (equals and key.strip() and value.strip()):
             raise PresetError(f"--set {pair}: write it as KEY=VALUE, for example l2.bytes=100MiB")
-        settings[key.strip()] = value.strip()
+        name, given = key.strip(), value.strip()
+        if name in settings:
+            raise PresetError(f"--set: {name} is given twice, as {settings[name]} and as {given}; give it once")
+        settings[name] = given
     return settings
 
 
@@ -138,14 +151,14 @@ def apply_settings(parts: Mapping[str, Spec], settings: Mapping[str, str]) -> di
     return result
 
 
-def bare_shape(heads_q: int, heads_kv: int | None, head_dim: int) -> LlmSpec:
-    """A model that is only its attention shape: no name, no layers. Raises PresetError."""
+def bare_shape(heads_q: int, heads_kv: int | None, head_dim: int, where: str = BARE_OPTIONS) -> LlmSpec:
+    """A model that is only its attention shape: no name, no layers. Raises PresetError; `where` names the input."""
     kv = heads_q if heads_kv is None else heads_kv
     title = f"{heads_q} query and {kv} KV heads of {head_dim}"
     return loader.from_values(
         LlmSpec,
         {"name": "", "title": title, "heads_q": heads_q, "heads_kv": kv, "head_dim": head_dim},
-        "--heads-q --heads-kv --head-dim",
+        where,
     )
 
 
@@ -165,6 +178,10 @@ def print_json(value: object) -> None:
     print(json.dumps(value, indent=2, allow_nan=False))
 
 
+def _key(pair: str) -> str:
+    return pair.partition("=")[0].strip()
+
+
 def _clock_setting(clock_mhz: float, settings: Mapping[str, str]) -> dict[str, str]:
     if "sm.clock_hz" in settings:
         raise PresetError("--clock-mhz and --set sm.clock_hz set the same clock; give one of them")
@@ -176,7 +193,7 @@ def _clock_setting(clock_mhz: float, settings: Mapping[str, str]) -> dict[str, s
 def _models(args: argparse.Namespace) -> list[LlmSpec]:
     bare = [args.heads_q, args.heads_kv, args.head_dim]
     if args.llm and any(option is not None for option in bare):
-        raise PresetError("--llm and a bare shape (--heads-q --heads-kv --head-dim) exclude each other")
+        raise PresetError(f"--llm and a bare shape ({BARE_OPTIONS}) exclude each other")
     if args.llm:
         return [loader.load(LlmSpec, name.strip()) for name in args.llm.split(",")]
     if args.heads_q is None or args.head_dim is None:

@@ -9,7 +9,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from presets.bounds import Bytes, Count, NonNegative, Positive, Share, Whole
+from presets import units
+from presets.bounds import AtMost, Bytes, Count, NonNegative, Positive, Share, Whole
 from presets.quantity import Provenance
 
 Instruction = Literal["wgmma", "mma.sync"]
@@ -123,7 +124,9 @@ class L2Spec(Section):
     """The L2 cache: nominal and effective capacity, line, slices and what a slice serves per L2 cycle."""
 
     bytes: Bytes
-    effective_bytes: Bytes = Field(description="capacity that Eq. (4) compares with one K and one V head")
+    effective_bytes: Annotated[Bytes, AtMost("l2.bytes")] = Field(
+        description="capacity that Eq. (4) compares with one K and one V head"
+    )
     line_bytes: Literal[32, 64, 128, 256]
     slices: Count
     slice_bytes_per_cycle: Positive
@@ -240,9 +243,8 @@ class GpuSpec(Spec):
     @model_validator(mode="after")
     def _effective_within_nominal(self) -> "GpuSpec":
         if self.l2.effective_bytes > self.l2.bytes:
-            raise ValueError(
-                f"l2.effective_bytes ({self.l2.effective_bytes}) must not exceed l2.bytes ({self.l2.bytes})"
-            )
+            effective, whole = (units.shown("bytes", size) for size in (self.l2.effective_bytes, self.l2.bytes))
+            raise ValueError(f"l2.effective_bytes ({effective}) must not exceed l2.bytes ({whole})")
         return self
 
     def tensor_flop_per_cycle(self, dtype: str) -> float:

@@ -100,6 +100,7 @@ class Case(Section):
     latency_us: Reading = Reading()
     l2_bytes: Reading = Reading()
     dram_bytes: Reading = Reading()
+    dram_read_bytes: Reading = Reading()  # reads alone, where they were measured apart
     clock_hz: float | None = Field(default=None, gt=0)
     launches: int = Field(default=1, ge=0)
     left_out: int = Field(default=0, ge=0)

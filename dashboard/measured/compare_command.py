@@ -22,6 +22,7 @@ from dashboard.measured.comparison import QUANTITIES
 from dashboard.measured.errors import MeasuredError
 from dashboard.measured.recording import Record
 from dashboard.measured.sniff import UPLOAD_LIMIT_BYTES, too_large
+from presets.arguments import LastOfKey
 from presets.errors import PresetError
 from presets.specs import GpuSpec, KernelSpec
 
@@ -44,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--kernel", help="kernel preset")
     group.add_argument("--mask", choices=MASKS)
     group.add_argument("--dtype", choices=dtypes())
-    group.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a preset value")
+    group.add_argument("--set", action=LastOfKey, default=[], metavar="KEY=VALUE", help="change a preset value")
 
 
 def run(args: argparse.Namespace, decimal: str | None) -> int:

@@ -94,6 +94,7 @@ def case(group: Group, warm_up: int = WARM_UP) -> Case:
         latency_us=_reading(kept, "duration_ns", "counter", 1e-3),
         l2_bytes=_l2(kept),
         dram_bytes=_dram(kept),
+        dram_read_bytes=_counted(kept, "dram_read_bytes"),
         clock_hz=_median(kept, "sm_clock_hz"),
         launches=sum(launch.instances or 1 for launch in kept),
         left_out=len(group.launches) - len(kept),
@@ -120,11 +121,15 @@ def _l2(kept: Sequence[Launch]) -> Reading:
 
 
 def _dram(kept: Sequence[Launch]) -> Reading:
-    counted = _reading(kept, "dram_bytes", "counter")
-    if counted.value is not None:
-        estimate = counted.source.startswith("estimate")
-        return counted.model_copy(update={"kind": "estimate"}) if estimate else counted
-    return _reading(kept, "dram_bytes_from_rate", "rate")
+    counted = _counted(kept, "dram_bytes")
+    return counted if counted.value is not None else _reading(kept, "dram_bytes_from_rate", "rate")
+
+
+def _counted(kept: Sequence[Launch], field: str) -> Reading:
+    """A counter's value; an estimate where it stands in for counters that the GPU has not."""
+    counted = _reading(kept, field, "counter")
+    estimate = counted.value is not None and counted.source.startswith("estimate")
+    return counted.model_copy(update={"kind": "estimate"}) if estimate else counted
 
 
 def _reading(kept: Sequence[Launch], field: str, kind: str, scale: float = 1.0) -> Reading:

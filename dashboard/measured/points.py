@@ -21,6 +21,7 @@ from dashboard.measured.case import MASKS, NEEDED, Case, Match, Reading, dtypes
 from dashboard.measured.errors import Refused
 from dashboard.measured.sniff import text_lines
 from presets import loader
+from presets.arguments import bare_shape
 from presets.errors import PresetError, unknown
 from presets.experiment import MAX_LENGTH
 from presets.specs import GpuSpec, KernelSpec, LlmSpec
@@ -168,7 +169,9 @@ def _shape(cells: Cells) -> tuple[int | None, ...]:
         raise PresetError(
             f"llm is empty; give llm ({allowed}), or {NEEDED['heads_q']} and head dimension as heads_q, head_dim"
         )
-    return tuple(_whole(cells, name) for name in SHAPE)
+    heads_q, heads_kv, head_dim = (_whole(cells, name) for name in SHAPE)
+    bare_shape(heads_q or 0, heads_kv, head_dim or 0, where="shape")  # heads that do not divide are this table's
+    return heads_q, heads_kv, head_dim
 
 
 def _one_of(cells: Cells, column: str, allowed: tuple[str, ...] | list[str]) -> str:

@@ -14,10 +14,12 @@ from dashboard.catalog import ESTIMATORS
 from dashboard.compare import digits, said
 from dashboard.measured.case import Case
 from dashboard.measured.comparison import Comparison, Row, closed_record, compare
+from dashboard.plain import brief
 from presets.errors import PresetError
 from presets.experiment import Experiment
 
 EXACT_PCT = 0.005  # shown as 0.00 %
+MORE = 1.1  # times the model's bytes from which more was measured
 FEW = 6
 _ROOFLINE = "its highest ceiling alone counts, without softmax bubbles, waits for loads, start-up and drain"
 
@@ -33,7 +35,7 @@ def overall(found: Comparison, cases: Iterable[Case], measured_clock: bool) -> l
         _clock(kept, measured_clock),
         _l2(found.of("l2_bytes")),
     ]
-    said_so += [_dram(found.of("dram_bytes")), _cold(kept)]
+    said_so += [_dram(found.of("dram_bytes"), kept, measured_clock), _cold(kept)]
     return [sentence for sentence in said_so if sentence]
 
 
@@ -42,7 +44,7 @@ def of_case(case: Case, measured_clock: bool) -> list[str]:
     try:
         asked = case.experiment(measured_clock)
     except PresetError as error:
-        return [f"Not compared: {error}."]
+        return [f"Not compared: {brief(error)}."]
     mine = {row["quantity"]: row for row in compare([case], ["simfa-python"], measured_clock).rows}
     record = closed_record("simfa-python", case, measured_clock)
     found = []
@@ -52,7 +54,7 @@ def of_case(case: Case, measured_clock: bool) -> list[str]:
     if "l2_bytes" in mine:
         found.append(_case_l2(mine["l2_bytes"], record))
     if "dram_bytes" in mine:
-        found.append(_case_dram(mine["dram_bytes"], record, asked))
+        found.append(_case_dram(mine["dram_bytes"], record, case))
     if case.spread_pct is not None:
         found.append(
             f"{case.launches} launches spread by {case.spread_pct:.1f} % in time; "
@@ -83,10 +85,11 @@ def _mask(rows: Sequence[Row]) -> str:
     whole = [row["error_pct"] for row in known if not row["causal"]]
     if not (causal and whole):
         return ""
-    return (
-        f"GenZ knows no mask: {fmean(causal):+.0f} % on the {len(causal)} causal kernels, {fmean(whole):+.0f} % "
-        f"on the {len(whole)} others. That its errors cancel in the mean is no accuracy."
-    )
+    masked, open_ = round(fmean(causal)), round(fmean(whole))
+    on = f"the {len(causal)} causal kernels" if len(causal) > 1 else "the causal kernel"
+    others = f"the {len(whole)} others" if len(whole) > 1 else "the other"
+    text = f"GenZ knows no mask: {masked:+d} % on {on}, {open_:+d} % on {others}."
+    return f"{text} That its errors cancel in the mean is no accuracy." if masked * open_ < 0 else text
 
 
 def _short(rows: Sequence[Row]) -> str:
@@ -133,7 +136,7 @@ def _l2(rows: Sequence[Row]) -> str:
     return text
 
 
-def _dram(rows: Sequence[Row]) -> str:
+def _dram(rows: Sequence[Row], cases: Sequence[Case], measured_clock: bool) -> str:
     known = [row for row in rows if row["estimator"] == "simfa-python" and row["error_pct"] is not None]
     if not known:
         return ""
@@ -142,14 +145,34 @@ def _dram(rows: Sequence[Row]) -> str:
     text = f"DRAM: Eq. (4) puts {len(ideal)} of {_many(known)} in the ideal regime"
     above = [row for row in ideal if row["error_pct"] < -10]
     if above:
-        text += f"; in {len(above)} of these more was read than the model says: several heads share the L2 at once"
+        text += f"; in {len(above)} of these more DRAM traffic was measured than Eq. (3) gives"
     text += "."
+    if above:
+        names = {row["case"] for row in above}
+        text += _reads([case for case in cases if case.id in names], measured_clock)
     if estimates:
         text += (
             f" Estimated from L2 misses: {len(estimates)} of the measured values, as integrated GPUs have no DRAM "
             "counter."
         )
     return text
+
+
+def _reads(cases: Sequence[Case], measured_clock: bool) -> str:
+    """What reads alone say of those with more DRAM traffic than the model has; no cause where they are unknown."""
+    apart = [case for case in cases if case.dram_read_bytes.value is not None]
+    if not apart:
+        return " Reads were not measured apart from writes, so the cause stays open."
+    ratios = [_read_ratio(closed_record("simfa-python", case, measured_clock), case) for case in apart]
+    more = [case for case, ratio in zip(apart, ratios, strict=True) if ratio > MORE]
+    text = f" Reads alone were measured in {len(apart)} and are above the model's in {len(more) or 'none'}"
+    several = any(_kv_heads(case) > 1 for case in more)
+    return text + ("; a possible cause: several heads share the L2 at once." if several else ".")
+
+
+def _read_ratio(record: Mapping[str, Any], case: Case) -> float:
+    """Measured DRAM reads over the model's."""
+    return (case.dram_read_bytes.value or 0.0) / float(record["dram_read_bytes"])
 
 
 def _cold(cases: Sequence[Case]) -> str:
@@ -208,19 +231,15 @@ def _case_l2(row: Row, record: Mapping[str, Any]) -> str:
     return f"{text} {row['remark'][0].upper()}{row['remark'][1:]}." if row["remark"] else text
 
 
-def _case_dram(row: Row, record: Mapping[str, Any], asked: Experiment) -> str:
+def _case_dram(row: Row, record: Mapping[str, Any], case: Case) -> str:
     if row["error_pct"] is None:
         return ""
     ratio = row["measured"] / record["dram_ideal_bytes"]
     label = " (an estimate from L2 misses)" if row["measured_kind"] == "estimate" else ""
     text = f"DRAM: measured {digits(row['measured'] / 1e6)} MB{label}, {digits(ratio)} times Eq. (3)."
     written = record["dram_write_bytes"]
-    if record["regime"] == "ideal" and ratio > 1.1:
-        heads = min(asked.workload.batch * asked.heads_kv, asked.gpu.sm.count)
-        text += (
-            f" K/V of one head fits the effective L2 (Eq. 4), but up to {heads} heads are in flight together; "
-            "Eq. (4) is about one."
-        )
+    if record["regime"] == "ideal" and ratio > MORE:
+        text += " K/V of one head fits the effective L2 (Eq. 4)." + _heads_together(record, case)
     elif ratio < 0.95 and row["measured"] >= 0.9 * (record["dram_ideal_bytes"] - written):
         text += (
             f" Less than every tensor once: O ({digits(written / 1e6)} MB) can stay dirty in the L2 past the end "
@@ -231,6 +250,23 @@ def _case_dram(row: Row, record: Mapping[str, Any], asked: Experiment) -> str:
             f" K/V of one head does not fit the effective L2: {record['waves']} waves by Eq. (5) fetch it again."
         )
     return text
+
+
+def _heads_together(record: Mapping[str, Any], case: Case) -> str:
+    """Whether heads that share the L2 can be why there is more DRAM traffic, as far as reads were measured."""
+    heads = _kv_heads(case)
+    if heads < 2:
+        return ""
+    text = f" Eq. (4) is about one, while several of the {heads} KV heads are in flight together: a possible cause"
+    if case.dram_read_bytes.value is None:
+        return f"{text}, but reads were not measured apart from writes."
+    read = f"reads alone are {digits(_read_ratio(record, case))} times the model's"
+    return f"{text}, as {read}." if _read_ratio(record, case) > MORE else f" {read[0].upper()}{read[1:]}."
+
+
+def _kv_heads(case: Case) -> int:
+    """KV heads of all sequences together."""
+    return (case.match.batch or 1) * (case.match.heads_kv or case.match.heads_q or 1)
 
 
 def _off(mean: float) -> str:

@@ -12,6 +12,7 @@ from dashboard.catalog import ESTIMATORS
 from dashboard.compare import ABSENT, digits, said
 from dashboard.measured.case import Case
 from dashboard.measured.comparison import QUANTITIES, Comparison, Quantity, Row
+from dashboard.plain import brief
 
 _LAST = ("Regime", "Bottleneck", "GPU", "Clock (MHz)", "Spread (%)", "Counter", "Remark")
 _NUMBERS = (
@@ -104,7 +105,7 @@ def summary(rows: Iterable[Row]) -> pd.DataFrame:
 
 def not_compared(left_out: Iterable[tuple[Case, str]]) -> pd.DataFrame:
     """The cases without a comparison, and the reason of each."""
-    return pd.DataFrame([{"Kernel": case.label, "File": case.file, "Why": why} for case, why in left_out])
+    return pd.DataFrame([{"Kernel": case.label, "File": case.file, "Why": brief(why)} for case, why in left_out])
 
 
 def to_parquet(rows: Sequence[Row]) -> bytes:

@@ -13,31 +13,39 @@ Record = dict[str, Any]
 
 
 def comparison(
-    answers: Sequence[Record],
-    pinned: Baseline | None,
-    reference: str | None = None,
-    experiment: Experiment | None = None,
+    answers: Sequence[Record], pinned: Baseline | None, reference: str | None = None, *, experiment: Experiment
 ) -> Table:
     """The Compare page's table, full records along with it; differences to the baseline if there is one.
 
-    With an `experiment`, a simulated column outside what was validated has its mark and the reason.
+    A simulated column outside what was validated has its mark and the reason; one without an answer, why.
     """
     titles = {entry.name: (entry.title,) for entry in ESTIMATORS.values()}
-    marked = standing.marked(titles, experiment) if experiment is not None else titles
-    outside = f" {standing.reason(experiment)}" if experiment is not None else ""
     base = NAME if pinned is not None and reference is None else reference
-    to = f" Differences in brackets: to {base_words(base, pinned)}." if base else ""
+    to = f"Differences in brackets: to {base_words(base, pinned)}." if base else ""
+    units = "One layer's attention forward pass. MB = 10^6 bytes."
     return Table(
         "Answers",
         compare.table(
             answers,
             base,
             against(answers, base, pinned) if base else None,
-            {name: title for name, (title,) in marked.items()},
+            {name: title for name, (title,) in standing.marked(titles, experiment).items()},
         ),
-        f"One layer's attention forward pass. MB = 10^6 bytes.{to}{outside}",
+        " ".join(filter(None, (units, to, standing.reason(experiment), absent(answers, experiment)))),
         answers,
     )
+
+
+def absent(answers: Sequence[Record], experiment: Experiment) -> str:
+    """Why estimators gave no answer, as their records carry it; empty where every one answered."""
+    cautions = experiment.cautions()
+    found = []
+    for record in answers:
+        if record["latency_us"] is None:
+            why = "; ".join(note.rstrip(".") for note in record["notes"] if note not in cautions)
+            title = ESTIMATORS[record["estimator"]].title
+            found.append(f"{title}, no answer when this report was made: {why}.")
+    return " ".join(found)
 
 
 def base_words(reference: str | None, pinned: Baseline | None) -> str:
@@ -47,14 +55,14 @@ def base_words(reference: str | None, pinned: Baseline | None) -> str:
     return ESTIMATORS[reference].title if reference in ESTIMATORS else "nothing"
 
 
-def baseline_sections(records: Sequence[Record], pinned: Baseline | None) -> list[Section]:
+def baseline_sections(records: Sequence[Record], pinned: Baseline | None, experiment: Experiment) -> list[Section]:
     """The answers beside those of the pinned baseline, nothing where none is pinned or none is comparable."""
     if pinned is None:
         return []
     shown = [record for record in records if record["estimator"] in pinned.records]
     if not shown:
         return []
-    table = comparison(shown, pinned)
+    table = comparison(shown, pinned, experiment=experiment)
     base = [{"role": "baseline"} | dict(record) for record in pinned.records.values()]
     rows = [*({"role": "this"} | dict(record) for record in shown), *base]
     return [Table(f"Against the baseline: {pinned.words()}", table.frame, table.note, rows)]

@@ -26,9 +26,9 @@ def make(
     bases = against(answers, reference, pinned) if reference == NAME else None
     shown = pinned.experiment if pinned is not None and bases is not None else None
     sections: list[Section] = [
-        common.comparison(answers, pinned, reference, experiment),
+        common.comparison(answers, pinned, reference, experiment=experiment),
         Text("Why they differ", compare.reasons(answers)),
-        Figure(charts.compared(experiment, answers, bases)),
+        Figure(charts.compared(experiment, answers, bases), common.absent(answers, experiment)),
         Figure(charts.dram_by_length(experiment, answers, shown), charts.effective_l2(experiment)),
         *_pipeline(experiment, answer),
     ]

@@ -63,13 +63,25 @@ def make(
 
 
 def subject(found: Comparison, names: Sequence[str], own_files: bool) -> str:
-    """What a citation says was computed."""
-    return f"{', '.join(SHORT_MARKS[name][0] for name in names)} against {_origin(found, own_files)}"
+    """What a citation says was computed: by the estimators that answered, with how many kernels where not all."""
+    said = [f"{SHORT_MARKS[name][0]}{share}" for name in names if (share := _share(found, name)) is not None]
+    origin = _origin(found, own_files)
+    return f"{', '.join(said)} against {origin}" if said else f"{origin}, without an estimator's answer"
+
+
+def _share(found: Comparison, name: str) -> str | None:
+    """How many of the kernels an estimator answered for: nothing where all of them; None where it has no answer."""
+    kernels = {row["case"] for row in found.rows}
+    answered = {row["case"] for row in found.rows if row["estimator"] == name and row["estimated"] is not None}
+    if not answered:
+        return None
+    return f" ({len(answered)} of {len(kernels)})" if answered < kernels else ""
 
 
 def _origin(found: Comparison, own_files: bool) -> str:
     count = len({row["case"] for row in found.rows})
-    return f"{count} {'kernels of own files' if own_files else 'public measurements'}"
+    one, several = ("kernel", "kernels") if own_files else ("public measurement", "public measurements")
+    return f"{count} {one if count == 1 else several}" + (" of own files" if own_files else "")
 
 
 _SIGN = "(estimated - measured) / measured, in percent. MAPE: mean of the absolute errors."

@@ -43,7 +43,7 @@ def make(
             Figure(charts.traffic_by_length(shown, measured, simulated, base), note),
             Text("The transition", [*regimes_words.transition(shown), *against, _said(measured, simulated)]),
             common.comparison(answers, None, experiment=experiment),
-            *common.baseline_sections(answers, pinned),
+            *common.baseline_sections(answers, pinned, experiment),
             Figure(
                 charts.speed_of_light(experiment, answers, light),
                 "Filled: FLOP per byte at L2; hollow: per byte of DRAM. MUFU: one exponential for every 4 D FLOP.",

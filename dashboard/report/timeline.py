@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from dashboard import citation, shown
+from dashboard import citation, shown, standing
 from dashboard.baseline import Baseline
 from dashboard.figures import timeline
 from dashboard.report import common
@@ -27,7 +27,7 @@ def make(
     subject_run, base = shown.compared(runs) if len(runs) > 1 else (None, None)
     records = [run.answer["record"] for run in runs]
     sections: list[Section] = [
-        Figure(chart, "Drag to zoom, double-click to reset."),
+        Figure(chart, " ".join(["Drag to zoom, double-click to reset.", *_outside(runs)])),
         Table(
             shown.window_words(window, runs, selected is not None),
             shown.utilization(runs, window),
@@ -43,8 +43,8 @@ def make(
             )
             for run in runs
         ),
-        common.comparison(records[:1], None),
-        *common.baseline_sections(records[:1], pinned),
+        common.comparison(records[:1], None, experiment=first.experiment),
+        *common.baseline_sections(records[:1], pinned, first.experiment),
     ]
     experiments = {run.name: run.experiment for run in runs}
     return Report(
@@ -62,6 +62,11 @@ def subject(runs: Sequence[Shown]) -> str:
     """What a citation says was computed."""
     said = [f"{citation.subject(run.experiment)}, SM {run.answer['sm']}" for run in runs]
     return "; against ".join(said)
+
+
+def _outside(runs: Sequence[Shown]) -> list[str]:
+    """What the mark in the figure's title means, each reason once."""
+    return list(dict.fromkeys(filter(None, (standing.reason(run.experiment) for run in runs))))
 
 
 def _remarks(run: Shown) -> list[str]:

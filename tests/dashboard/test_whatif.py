@@ -15,7 +15,8 @@ def test_every_preset_value_can_be_changed():
 def test_value_unit_bounds_and_source_stand_beside_it():
     found = KNOWN["l2.effective_bytes"]
     assert (found.typed, found.shown) == ("25MiB", "25 MiB")
-    assert found.bounds == "above 0 B, at most 1024 TiB"
+    assert found.bounds == "above 0 B, at most l2.bytes"
+    assert KNOWN["l2.bytes"].bounds == "above 0 B, at most 1,024 TiB"
     assert found.origin.startswith("published: Sim-FA paper, section 6.2.2")
     assert "Eq. (4)" in found.meaning
     assert KNOWN["l2.line_bytes"].bounds == "one of 32, 64, 128, 256"
@@ -44,6 +45,11 @@ def test_lines_are_added_replaced_and_taken_out_beside_others():
     assert text == "l2.bytes=1GiB\nnonsense\ntma.inflight_lines=128"
     assert whatif.with_value(text, "l2.bytes", "2GiB").startswith("l2.bytes=2GiB\nnonsense")
     assert whatif.with_value(text, "l2.bytes", None) == "nonsense\ntma.inflight_lines=128"
+    twice = "l2.bytes=1GiB\nlayers=2\n l2.bytes = 2GiB"
+    assert whatif.with_value(twice, "l2.bytes", "3GiB") == "l2.bytes=3GiB\nlayers=2", (
+        "one value, whichever was meant"
+    )
+    assert whatif.with_value(twice, "l2.bytes", None) == "layers=2"
     assert whatif.changes(text) == {"l2.bytes": "1GiB", "tma.inflight_lines": "128"}
 
 

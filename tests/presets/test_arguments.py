@@ -57,6 +57,12 @@ def test_settings_reach_the_preset_that_owns_the_key() -> None:
     assert (case.kernel.tile.kv_rows, case.llm.layers, case.heads_kv) == (128, 2, 4)
 
 
+def test_on_the_command_line_the_last_set_of_a_key_holds() -> None:
+    line = "--llm llama3-8b --seq 512 --set sm.count=4 --set layers=2 --set sm.count=8"
+    assert parse(line)[0].gpu.sm.count == 8 and parse(line)[0].llm.layers == 2
+    assert parse("--llm llama3-8b --seq 512")[0].gpu.sm.count == 132, "nothing stays from the line before"
+
+
 @pytest.mark.parametrize(
     ("line", "words"),
     [
@@ -81,6 +87,10 @@ def test_settings_reach_the_preset_that_owns_the_key() -> None:
         ("--seq 512", "give --llm NAME, or a bare shape"),
         ("--heads-q 8 --seq 512", "give --llm NAME, or a bare shape"),
         ("--heads-q 30 --heads-kv 8 --head-dim 64 --seq 512", "allowed for heads_kv: 1, 2, 3, 5, 6, 10, 15, 30"),
+        (
+            "--heads-q 7 --heads-kv 3 --head-dim 64 --seq 512",
+            "--heads-q --heads-kv --head-dim: heads_q (7) must be",
+        ),
         ("--heads-q 8 --head-dim -64 --seq 512", "head_dim: input should be greater than 0 (got -64)"),
         ("--heads-q 8 --head-dim 64 --seq 8 --tensor-parallel 3", "--tensor-parallel: 3 does not divide heads_q 8"),
         ("--llm llama3-8b --seq 512 --colour red", "unrecognized arguments: --colour red"),

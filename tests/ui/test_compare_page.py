@@ -6,6 +6,7 @@ import time
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dashboard.plain import CONTROLS
 from tests.ui.cards import cards
 from tests.ui.conftest import ROOT
 
@@ -132,8 +133,12 @@ def test_a_bare_shape_has_no_layers_and_no_model_total(app):
 def test_heads_that_do_not_divide_are_named_with_what_is_allowed(app):
     app.selectbox(key="llm").set_value("bare").run()
     app.number_input(key="heads_kv").set_value(5).run()
-    assert "multiple" in app.error[0].value and "1, 2, 4, 8, 16" in app.error[0].value
-    assert not app.exception
+    assert "Q heads (16) must be a multiple of KV heads (5); allowed for KV heads: 1, 2, 4, 8, 16" in (
+        app.error[0].value
+    )
+    assert "--" not in app.error[0].value and not app.exception
+    labels = {field.label for field in app.number_input}
+    assert set(CONTROLS.values()) <= labels, "the sentence names fields that are there"
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ def test_a_what_if_row_is_picked_edited_and_reset():
     assert app.text_area(key="set").value == "l2.effective_bytes=25MiB"
     app.text_input(key="whatif-l2.effective_bytes=25MiB").set_value("12.5MiB").run()
     assert app.text_area(key="set").value == "l2.effective_bytes=12.5MiB"
-    assert "Preset: 25 MiB (above 0 B, at most 1024 TiB). published: Sim-FA paper" in said(app)
+    assert "Preset: 25 MiB (above 0 B, at most l2.bytes). published: Sim-FA paper" in said(app)
     assert app.text_input(key="whatif-l2.effective_bytes=12.5MiB").label.startswith(":orange")
     app.button(key="whatif-reset-l2.effective_bytes").click().run()
     assert app.text_area(key="set").value == "" and not app.exception

@@ -194,6 +194,65 @@ def test_the_reading_names_what_dominates() -> None:
     assert "GenZ knows no mask" in text and "empties the caches" in text
 
 
+def masked(causal: list[float], whole: list[float]) -> str:
+    """What the reading says of GenZ with these errors on causal kernels and on others."""
+    errors = [(True, error) for error in causal] + [(False, error) for error in whole]
+    rows = [
+        {"case": str(n), "estimator": "genz", "quantity": "latency_us", "causal": mask, "error_pct": error}
+        for n, (mask, error) in enumerate(errors)
+    ]
+    return " ".join(reading.overall(comparison.Comparison(rows, []), [], True))
+
+
+def test_errors_of_one_sign_are_not_said_to_cancel() -> None:
+    assert masked([-23.0], [-18.0]) == "GenZ knows no mask: -23 % on the causal kernel, -18 % on the other."
+    assert masked([9.0, 11.0], [0.3]) == "GenZ knows no mask: +10 % on the 2 causal kernels, +0 % on the other."
+    said = masked([7.0], [-30.0, -36.0])
+    assert "+7 % on the causal kernel, -33 % on the 2 others. That its errors cancel in the mean" in said
+
+
+def lone_head() -> Case:
+    """One head that reads thrice what the model says."""
+    match = Match(gpu="h800", heads_q=1, head_dim=128, seq_q=4096)
+    read = Reading(value=9e6)
+    return made(dram_bytes=read, dram_read_bytes=read).model_copy(update={"match": match})
+
+
+def of_dram(one: Case) -> str:
+    return " ".join(reading.overall(comparison.compare([one], CLOSED, True), [one], True))
+
+
+def test_a_total_above_eq_3_is_told_as_traffic_and_its_cause_left_open() -> None:
+    one = made(dram_bytes=Reading(value=200e6, kind="counter"))  # Eq. (3): 83.9 MB, 50.3 of them reads
+    said = of_dram(one)
+    assert "in 1 of these more DRAM traffic was measured than Eq. (3) gives. Reads were not measured apart" in said
+    assert "share the L2" not in said and "was read" not in said
+    (sentence,) = (line for line in reading.of_case(one, True) if line.startswith("DRAM"))
+    assert "a possible cause, but reads were not measured apart from writes." in sentence
+
+
+def test_reads_above_the_models_may_come_from_heads_that_share_the_l2() -> None:
+    more, as_modelled = (
+        made(dram_bytes=Reading(value=200e6), dram_read_bytes=Reading(value=read)) for read in (150e6, 50.4e6)
+    )
+    assert "in 1 and are above the model's in 1; a possible cause: several heads share the L2" in of_dram(more)
+    assert "reads alone are 2.98 times the model's" in " ".join(reading.of_case(more, True))
+    assert "were measured in 1 and are above the model's in none." in of_dram(as_modelled)
+    assert "share the L2" not in of_dram(as_modelled)
+    told = " ".join(reading.of_case(as_modelled, True))
+    assert "Reads alone are 1.00 times the model's." in told and "possible" not in told
+    alone = " ".join([of_dram(lone_head()), *reading.of_case(lone_head(), True)])
+    assert "above the model's in 1." in alone and "share the L2" not in alone and "in flight" not in alone
+
+
+def test_a_profile_brings_its_reads_along() -> None:
+    profile = case(groups(read(DATA / "op_counters.csv"))[0])
+    assert profile.dram_read_bytes.value == 53_261_312 and profile.dram_read_bytes.kind == "counter"
+    assert "op_read" in profile.dram_read_bytes.source and profile.dram_bytes.value == 56_639_232
+    estimated = case(groups(read(DATA / "raw_integrated.csv"))[0]).dram_read_bytes
+    assert estimated.kind == "estimate" and estimated.value == 16_384
+
+
 def test_the_reading_of_one_case_names_ceiling_clock_l2_dram_and_assumptions() -> None:
     text = " ".join(reading.of_case(own_gb10(), measured_clock=True))
     for part in (
@@ -201,7 +260,7 @@ def test_the_reading_of_one_case_names_ceiling_clock_l2_dram_and_assumptions() -
         "2,120 MHz",
         "exactly Eq. (2) (1,090,519,040 B)",
         "1.66 times Eq. (3)",
-        "8 heads are in flight together",
+        "several of the 8 KV heads are in flight together: a possible cause, but reads were not measured apart",
         "K/V as long as the queries",
     ):
         assert part in text
@@ -210,6 +269,14 @@ def test_the_reading_of_one_case_names_ceiling_clock_l2_dram_and_assumptions() -
 def test_dram_below_eq_3_is_explained_by_o_left_in_the_l2() -> None:
     fa3 = next(case for case in gallery.cases() if case.match.heads_q == 24)
     assert "O (6.29 MB) can stay dirty in the L2" in " ".join(reading.of_case(fa3, measured_clock=True))
+
+
+def test_heads_that_do_not_divide_are_told_by_the_columns_of_the_page() -> None:
+    odd = made(latency_us=Reading(value=1.0))
+    odd = odd.model_copy(update={"match": odd.match.model_copy(update={"heads_q": 7, "heads_kv": 3})})
+    (why,) = shown.not_compared(comparison.compare([odd], CLOSED, True).left_out)["Why"]
+    assert why == "Q heads (7) must be a multiple of KV heads (3); allowed for KV heads: 1, 7"
+    assert reading.of_case(odd, True) == [f"Not compared: {why}."]
 
 
 def test_traffic_families_group_by_everything_but_length() -> None:

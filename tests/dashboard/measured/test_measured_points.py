@@ -52,7 +52,7 @@ def line(**cells: str) -> str:
         ({"llm": "llama9"}, "line 2: llm: unknown llm 'llama9'.*Allowed: llama3-70b"),
         ({"llm": ""}, "line 2: llm is empty; give llm"),
         ({"heads_q": "8"}, "llm and heads_q exclude each other"),
-        ({"llm": "", "heads_q": "8", "heads_kv": "3", "head_dim": "64"}, "multiple of heads_kv"),
+        ({"llm": "", "heads_q": "8", "heads_kv": "3", "head_dim": "64"}, "line 2: shape: heads_q .8. must be a"),
         ({"gpu": ""}, "gpu is empty; allowed: gb10"),
         ({"gpu": "b300"}, "unknown gpu 'b300'"),
         ({"gpu": "../../etc/passwd.toml"}, "unknown gpu"),

@@ -61,6 +61,11 @@ def test_a_baseline_is_named_and_every_number_shows_its_difference(made):
     assert "SimFA-python, baseline" in json.dumps(read.blocks)
 
 
+def test_of_two_settings_of_a_key_the_last_holds_as_in_the_other_commands(made):
+    read = made("compare --llm llama3-70b --seq 512 --estimators genz --set sm.count=100 --set sm.count=90")
+    assert "set=sm.count%3D90" in read.words and "sm.count%3D100" not in read.words
+
+
 @pytest.mark.parametrize(
     ("words", "page"),
     [
