@@ -59,8 +59,11 @@ def subject(plan_: Plan, rows: Sequence[Row], estimator: str) -> str:
 
 
 def _open(rows: Sequence[Row]) -> list[str]:
+    """What a reader must know first: how many points have an answer, and why others have none."""
     done = analysis.counts(rows).get("done", 0)
-    return [] if done == len(rows) else [f"{done} of {len(rows)} points have an answer; the table says why."]
+    if done == len(rows):
+        return []
+    return list(filter(None, [f"{done} of {len(rows)} points have an answer.", headlines.unanswered(rows)]))
 
 
 def _pictures(
@@ -81,7 +84,7 @@ def _pictures(
     if len(plan_.axes) > 1 and plan_.mode == plan.GRID:
         found.append(_heat(plan_, rows, metric, fixed))
     points, front, titles = views.pareto(plan_, rows, *pareto)
-    said = headlines.pareto(len(front), len(points))
+    said = headlines.pareto(len(front), len(points), len(rows))
     return [*found, Figure(figures.pareto(points, front, titles, said))]
 
 
@@ -95,7 +98,7 @@ def _heat(plan_: Plan, rows: list[Row], metric: Metric, fixed: dict[str, Any]) -
 
 
 def _sensitivities(plan_: Plan, rows: list[Row], metric: Metric) -> list[Section]:
-    bars, still, _ = analysis.tornado(rows, metric)
+    bars, still = analysis.tornado(rows, metric)
     if not bars:
         return []
     chart = figures.tornado(

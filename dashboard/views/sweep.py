@@ -6,6 +6,7 @@ from dashboard import standing
 from dashboard.catalog import ESTIMATORS
 from dashboard.figures import style
 from dashboard.figures import sweep as figures
+from dashboard.plain import markdown
 from dashboard.report import sweep as report
 from dashboard.sweep import analysis, headlines, plan, views
 from dashboard.sweep.analysis import Metric
@@ -32,6 +33,8 @@ def page() -> None:
         return
     found = rows(asked)
     base = baseline.record(asked.estimator)
+    if why_not := headlines.unanswered(found):
+        st.caption(markdown(why_not))
     if asked.plan.mode == plan.SENSITIVITY:
         _sensitivities(asked, found, base)
     else:
@@ -70,7 +73,7 @@ def _lines(asked: Asked, metric: Metric, found: list[Row], base: Row | None) -> 
         st.info(
             "Nothing is simulated yet; points appear here as they come in."
             if waiting
-            else "No point has an answer; the table says why."
+            else "No point has an answer."
         )
         return
     height = analysis.value(base, metric) if base else None
@@ -114,7 +117,7 @@ def _pareto(asked: Asked, found: list[Row], base: Row | None) -> None:
         )
     )
     points, front, titles = views.pareto(asked.plan, found, str(first), str(second))
-    title = headlines.pareto(len(front), len(points))
+    title = headlines.pareto(len(front), len(points), len(found))
     chart = figures.pareto(points, front, titles, title, views.place(base, str(first), str(second)))
     st.plotly_chart(chart, key="sweep_pareto", config=style.TOOLBAR)
 
@@ -125,7 +128,7 @@ def _index(options: list[str], key: str) -> int:
 
 
 def _sensitivities(asked: Asked, found: list[Row], base: Row | None) -> None:
-    bars, still, unanswered = analysis.tornado(found, asked.metric)
+    bars, still = analysis.tornado(found, asked.metric)
     if bars:
         chart = figures.tornado(
             headlines.bars(bars),
@@ -139,8 +142,6 @@ def _sensitivities(asked: Asked, found: list[Row], base: Row | None) -> None:
     if still:
         with st.expander(f"{len(still)} values without effect"):
             st.caption(", ".join(still))
-    if unanswered:
-        st.caption(f"{len(unanswered)} changed values have no answer; the table says why.")
 
 
 def _table(asked: Asked, found: list[Row], base: Row | None) -> None:

@@ -36,6 +36,15 @@ def test_impossible_points_say_why():
     app = opened(vary="tile.kv_rows=176,240")
     assert list(table(app)["State"]) == ["done", "impossible"]
     assert "278,528 B of shared memory" in table(app)["Why"][1]
+    words = said(app).replace("\\", "")
+    assert "1 of 2 points is impossible: the tile does not fit" in words and "278,528 B of shared memory" in words
+    assert "at 1 of 2 points" in charts(app)
+
+
+@pytest.mark.parametrize("by", ["list", "sensitivity"])
+def test_impossible_points_say_why_whatever_the_points_are(by):
+    app = opened(by=by, vary="tile.kv_rows=176,240", keys="tile.kv_rows", change="20", params="paper")
+    assert "points is impossible: the tile does not fit" in said(app).replace("\\", "") and not app.exception
 
 
 @pytest.mark.parametrize(

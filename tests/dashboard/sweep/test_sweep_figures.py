@@ -40,7 +40,7 @@ def test_the_pareto_view_joins_the_front():
 
 def test_the_tornado_names_both_values():
     made = plan.sensitivity(Recipe(), ["sm.clock_hz"], 10)
-    bars, _, _ = analysis.tornado(evaluate.instant(made, "simfa-python"), analysis.METRICS["latency_us"])
+    bars, _ = analysis.tornado(evaluate.instant(made, "simfa-python"), analysis.METRICS["latency_us"])
     shown = headlines.bars(bars)
     assert shown[0][:3] == ("sm.clock_hz", "1.647 GHz", "2.013 GHz")
     chart = figures.tornado(shown, "Change", headlines.tornado(bars, analysis.METRICS["latency_us"], 10))
