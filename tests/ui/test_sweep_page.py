@@ -29,7 +29,19 @@ def said(app, kind="caption"):
 def test_the_page_opens_with_a_worked_example():
     app = opened()
     assert not app.exception and not app.error
-    assert len(table(app)) == 24 and set(table(app)["State"]) == {"done"}
+    assert len(table(app)) == 16 and set(table(app)["State"]) == {"done"}
+
+
+def test_the_example_is_a_list_as_well():
+    app = opened(by="list")
+    assert not app.exception and not app.error
+    assert list(table(app)["State"]) == ["done"] * 4
+
+
+def test_each_l2_of_the_example_has_a_line_of_its_own():
+    shown = table(opened())
+    lines = shown.groupby("l2.effective_bytes")["DRAM traffic (GB)"].agg(tuple)
+    assert "25 MiB" in lines and len(set(lines)) == len(lines) == 4
 
 
 def test_impossible_points_say_why():
@@ -61,7 +73,7 @@ def test_a_parameter_is_added_from_the_picker():
     app = opened()
     app.selectbox(key="vary_pick").set_value("tma.inflight_lines").run()
     assert app.text_area(key="vary").value.endswith("tma.inflight_lines=32,64,128")
-    assert len(table(app)) == 72 and not app.exception
+    assert len(table(app)) == 48 and not app.exception
 
 
 def test_sensitivities_are_ranked():
@@ -152,7 +164,7 @@ def test_a_link_brings_the_baseline_with_the_stored_simulation():
 
 
 def test_figures_show_the_difference_to_the_baseline_until_values_are_asked_for():
-    app = opened(baseline="llm=llama3-8b&seq=1024")
+    app = opened(baseline="llm=llama3-8b&seq=8192")
     assert not app.exception and app.toggle(key="difference").value
     assert table(app)["DRAM traffic to baseline"][0] == "+0.0 %"
     assert "against the baseline" in charts(app)
