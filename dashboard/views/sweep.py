@@ -21,6 +21,8 @@ from dashboard.widgets.take_along import take_along
 SHOWN = ("latency_us", "tflops", "dram_bytes", "l2_bytes", "tensor_core_utilization")
 
 SHOWN_ROWS = 8
+WIDTHS_PX = {"State": 88, "Why": 340}  # else States that come later are cut, and one reason takes all there is
+COLUMNS = {name: st.column_config.TextColumn(width=width) for name, width in WIDTHS_PX.items()}
 
 
 def page() -> None:
@@ -155,6 +157,7 @@ def _table(asked: Asked, found: list[Row], base: Row | None) -> None:
         shown,
         hide_index=True,
         height="content" if len(found) <= SHOWN_ROWS else 320,
+        column_config=COLUMNS,
         key="sweep_table",
         on_select="rerun",
         selection_mode="single-row",

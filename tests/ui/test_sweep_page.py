@@ -1,5 +1,6 @@
 """The Sweep page, the what-if rows and the baseline through AppTest: every state, without a browser."""
 
+import json
 import time
 
 import pytest
@@ -42,6 +43,17 @@ def test_each_l2_of_the_example_has_a_line_of_its_own():
     shown = table(opened())
     lines = shown.groupby("l2.effective_bytes")["DRAM traffic (GB)"].agg(tuple)
     assert "25 MiB" in lines and len(set(lines)) == len(lines) == 4
+
+
+def test_state_and_reason_stand_before_the_numbers_and_are_wide_enough():
+    app = opened(vary="tile.kv_rows=176,240")
+    assert list(table(app))[:3] == ["tile.kv_rows", "State", "Why"]
+    widths = {name: told.get("width") for name, told in json.loads(app.dataframe[0].proto.columns).items()}
+    assert widths["State"] >= 80 and widths["Why"] >= 300, "'impossible' takes 76 px with its margins"
+
+
+def test_without_a_reason_there_is_no_column_for_it():
+    assert "Why" not in table(opened(vary="seq=1024,2048"))
 
 
 def test_impossible_points_say_why():
