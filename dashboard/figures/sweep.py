@@ -213,4 +213,4 @@ def _scale(update: Any, values: Values, title: str, swept: bool = False) -> None
             tickvals=distinct, ticktext=[f"{value:,.4g}" if value < 1e4 else f"{value:,.0f}" for value in distinct]
         )
     elif wide:
-        update(dtick=1)
+        update(**decades(numbers))

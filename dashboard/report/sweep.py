@@ -17,6 +17,7 @@ from dashboard.sweep.plan import Plan
 TITLE = "Sweep"
 SHOWN = ("latency_us", "tflops", "dram_bytes", "l2_bytes", "tensor_core_utilization")
 PARETO = ("latency_us", "dram_bytes")
+FEW_KEYS = 6  # that a citation names; as many as a study of the simulator starts with
 
 
 def make(
@@ -51,16 +52,30 @@ def make(
 
 def subject(plan_: Plan, rows: Sequence[Row], estimator: str) -> str:
     """What a citation says was computed."""
-    sensitivity = plan_.mode == plan.SENSITIVITY
-    how = f"each {plan_.change_pct} % lower and higher" if sensitivity else f"as a {plan_.mode}"
-    varied = ", ".join(axis.key for axis in plan_.axes)
+    points = f"{len(rows)} points" if len(rows) != 1 else "1 point"
     middle = citation.subject(plan_.recipe.experiment())
-    return f"{ESTIMATORS[estimator].title} over {len(rows)} points around {middle}; varied {how}: {varied}"
+    return f"{ESTIMATORS[estimator].title} over {points} around {middle}; {varied(plan_)}"
+
+
+def varied(plan_: Plan) -> str:
+    """What a sweep varied: parameters with values as typed; of a study of preset values few keys, or how many."""
+    if plan_.mode != plan.SENSITIVITY:
+        return f"varied as a {plan_.mode}: {'; '.join(axis.text() for axis in plan_.axes)}"
+    keys, every = len(plan_.axes), len(plan.numeric_values(plan_.recipe.experiment()))
+    if not keys:
+        return "nothing varied"
+    if keys <= FEW_KEYS:
+        return f"varied one at a time by ± {plan_.change_pct} %: {', '.join(axis.key for axis in plan_.axes)}"
+    which = f"each of the {keys}" if keys == every else f"each of {keys} of the {every}"
+    return f"varied one at a time: {which} preset values that are numbers, by ± {plan_.change_pct} %"
 
 
 def _open(rows: Sequence[Row]) -> list[str]:
+    """What a reader must know first: how many points have an answer, and why others have none."""
     done = analysis.counts(rows).get("done", 0)
-    return [] if done == len(rows) else [f"{done} of {len(rows)} points have an answer; the table says why."]
+    if done == len(rows):
+        return []
+    return list(filter(None, [f"{done} of {len(rows)} points have an answer.", headlines.unanswered(rows)]))
 
 
 def _pictures(
@@ -81,7 +96,7 @@ def _pictures(
     if len(plan_.axes) > 1 and plan_.mode == plan.GRID:
         found.append(_heat(plan_, rows, metric, fixed))
     points, front, titles = views.pareto(plan_, rows, *pareto)
-    said = headlines.pareto(len(front), len(points))
+    said = headlines.pareto(len(front), len(points), len(rows))
     return [*found, Figure(figures.pareto(points, front, titles, said))]
 
 
@@ -95,7 +110,7 @@ def _heat(plan_: Plan, rows: list[Row], metric: Metric, fixed: dict[str, Any]) -
 
 
 def _sensitivities(plan_: Plan, rows: list[Row], metric: Metric) -> list[Section]:
-    bars, still, _ = analysis.tornado(rows, metric)
+    bars, still = analysis.tornado(rows, metric)
     if not bars:
         return []
     chart = figures.tornado(

@@ -131,11 +131,11 @@ class Bar:
         return max((abs(pct) for pct in (self.low_pct, self.high_pct) if pct is not None), default=0.0)
 
 
-def tornado(rows: Sequence[Row], metric: Metric) -> tuple[list[Bar], list[str], list[Row]]:
-    """Bars, the largest swing first; the parameters without effect; the rows that have no answer."""
+def tornado(rows: Sequence[Row], metric: Metric) -> tuple[list[Bar], list[str]]:
+    """Bars, the largest swing first; the parameters without effect."""
     base = next((value(row, metric) for row in rows if row["role"] == BASE), None)
     if not base:
-        return [], [], [row for row in rows if row["state"] not in (DONE, "waiting")]
+        return [], []
     ends: dict[str, dict[str, Row]] = {}
     for row in rows:
         if row["role"] != BASE:
@@ -144,7 +144,7 @@ def tornado(rows: Sequence[Row], metric: Metric) -> tuple[list[Bar], list[str], 
     answered = [bar for bar in bars if bar.low_pct is not None or bar.high_pct is not None]
     moving = sorted((bar for bar in answered if bar.swing_pct > 0), key=lambda bar: -bar.swing_pct)
     still = [bar.key for bar in answered if bar.swing_pct == 0]
-    return moving, still, [row for row in rows if row["state"] not in (DONE, "waiting")]
+    return moving, still
 
 
 def _bar(key: str, ends: dict[str, Row], base: float, metric: Metric) -> Bar:

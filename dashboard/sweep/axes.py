@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dashboard import settings, units
 from dashboard.recipe import PRESETS, WORKLOAD, choices, preset_keys, variables
@@ -10,19 +10,25 @@ from presets.errors import PresetError, unknown
 from presets.quantity import Number, parse_number
 
 MAX_AXES = 3
+_TYPED = 120  # characters of values that a citation repeats in full
 _FORMS = "KEY=V1,V2,... or KEY=FIRST..LAST*FACTOR or KEY=FIRST..LAST+STEP"
 
 
 @dataclass(frozen=True)
 class Axis:
-    """A parameter and the values it takes, as text that `Recipe.changed` understands."""
+    """A parameter and the values it takes, as text that `Recipe.changed` understands; `typed` keeps ranges."""
 
     key: str
     values: tuple[str, ...]
+    typed: str = field(default="", compare=False)
 
     def text(self) -> str:
-        """As it is typed."""
-        return f"{self.key}={','.join(self.values)}"
+        """As it is typed, which gives the same values again; of very many the first two and the last."""
+        given = self.typed or ",".join(self.values)
+        if len(given) > _TYPED and len(self.values) > 3:
+            first, second, *_, last = self.values
+            given = f"{first},{second},...,{last} ({len(self.values):,} values)"
+        return f"{self.key}={given}"
 
     @property
     def title(self) -> str:
@@ -58,7 +64,7 @@ def parse_axis(line: str) -> Axis:
             f"{key} takes more than {most:,} values; at most {most:,} can be swept (SIMFA_SWEEP_POINTS)"
         )
     _check_names(key, distinct)
-    return Axis(key, distinct)
+    return Axis(key, distinct, ",".join(part.strip() for part in given.split(",")))
 
 
 def coordinate(key: str, text: str) -> Number | str:

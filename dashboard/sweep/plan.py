@@ -74,7 +74,7 @@ def listed(recipe: Recipe, axes: Sequence[Axis]) -> Plan:
     """The first values of all parameters, then the second ones, and so on; all of equal number."""
     if len({len(axis.values) for axis in axes}) > 1:
         counts = ", ".join(f"{axis.key} has {len(axis.values)}" for axis in axes)
-        raise PresetError(f"as a list, every parameter needs as many values: {counts}")
+        raise PresetError(f"as a list, every parameter needs equally many values: {counts}")
     _check_count(len(axes[0].values) if axes else 0, "")
     rows = [dict(zip([a.key for a in axes], values, strict=True)) for values in zip(*_values(axes), strict=True)]
     return Plan(recipe, LIST, tuple(axes), _points(recipe, rows))

@@ -97,18 +97,20 @@ def places(plan: Plan, rows: Sequence[Row]) -> list[Any]:
 
 
 def table(plan: Plan, rows: Sequence[Row], metrics: Sequence[Metric], base: Row | None) -> pd.DataFrame:
-    """The table people read: coordinates, state, metrics with units, difference to the baseline, reason.
+    """The table people read: coordinates, state, reason, metrics with units, difference to the baseline.
 
-    Rows are those of all points, in order; the state of a simulated one carries its mark.
+    There is a column of reasons where any row has one. Rows are those of all points, in order; the state of a
+    simulated one carries its mark.
     """
-    found = []
+    found, reasons = [], any(row["reason"] for row in rows)
     for index, row in enumerate(rows):
         if "role" in row:
             head = {"Varied": row["varied"] or "base", "Value": _shown(row["varied"], row["value"])}
         else:
             head = {axis.key: _shown(axis.key, row.get(axis.key)) for axis in plan.axes}
         state = {"State": row["state"] + _mark(plan, row, index)}
-        found.append(head | state | _figures(row, metrics, base) | {"Why": row["reason"]})
+        why = {"Why": row["reason"]} if reasons else {}
+        found.append(head | state | why | _figures(row, metrics, base))
     return pd.DataFrame(found)
 
 

@@ -6,6 +6,7 @@ from dashboard import standing
 from dashboard.catalog import ESTIMATORS
 from dashboard.figures import style
 from dashboard.figures import sweep as figures
+from dashboard.plain import markdown
 from dashboard.report import sweep as report
 from dashboard.sweep import analysis, headlines, plan, views
 from dashboard.sweep.analysis import Metric
@@ -20,6 +21,8 @@ from dashboard.widgets.take_along import take_along
 SHOWN = ("latency_us", "tflops", "dram_bytes", "l2_bytes", "tensor_core_utilization")
 
 SHOWN_ROWS = 8
+WIDTHS_PX = {"State": 88, "Why": 340}  # else States that come later are cut, and one reason takes all there is
+COLUMNS = {name: st.column_config.TextColumn(width=width) for name, width in WIDTHS_PX.items()}
 
 
 def page() -> None:
@@ -32,6 +35,8 @@ def page() -> None:
         return
     found = rows(asked)
     base = baseline.record(asked.estimator)
+    if why_not := headlines.unanswered(found):
+        st.caption(markdown(why_not))
     if asked.plan.mode == plan.SENSITIVITY:
         _sensitivities(asked, found, base)
     else:
@@ -70,7 +75,7 @@ def _lines(asked: Asked, metric: Metric, found: list[Row], base: Row | None) -> 
         st.info(
             "Nothing is simulated yet; points appear here as they come in."
             if waiting
-            else "No point has an answer; the table says why."
+            else "No point has an answer."
         )
         return
     height = analysis.value(base, metric) if base else None
@@ -114,7 +119,7 @@ def _pareto(asked: Asked, found: list[Row], base: Row | None) -> None:
         )
     )
     points, front, titles = views.pareto(asked.plan, found, str(first), str(second))
-    title = headlines.pareto(len(front), len(points))
+    title = headlines.pareto(len(front), len(points), len(found))
     chart = figures.pareto(points, front, titles, title, views.place(base, str(first), str(second)))
     st.plotly_chart(chart, key="sweep_pareto", config=style.TOOLBAR)
 
@@ -125,7 +130,7 @@ def _index(options: list[str], key: str) -> int:
 
 
 def _sensitivities(asked: Asked, found: list[Row], base: Row | None) -> None:
-    bars, still, unanswered = analysis.tornado(found, asked.metric)
+    bars, still = analysis.tornado(found, asked.metric)
     if bars:
         chart = figures.tornado(
             headlines.bars(bars),
@@ -139,8 +144,6 @@ def _sensitivities(asked: Asked, found: list[Row], base: Row | None) -> None:
     if still:
         with st.expander(f"{len(still)} values without effect"):
             st.caption(", ".join(still))
-    if unanswered:
-        st.caption(f"{len(unanswered)} changed values have no answer; the table says why.")
 
 
 def _table(asked: Asked, found: list[Row], base: Row | None) -> None:
@@ -154,6 +157,7 @@ def _table(asked: Asked, found: list[Row], base: Row | None) -> None:
         shown,
         hide_index=True,
         height="content" if len(found) <= SHOWN_ROWS else 320,
+        column_config=COLUMNS,
         key="sweep_table",
         on_select="rerun",
         selection_mode="single-row",

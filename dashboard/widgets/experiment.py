@@ -19,7 +19,7 @@ from presets.errors import PresetError
 from presets.experiment import Experiment
 from presets.specs import GpuSpec, KernelSpec, LlmSpec
 
-GRID_EXAMPLE = "seq=1024..131072*2\nl2.effective_bytes=12.5MiB,25MiB,50MiB"
+GRID_EXAMPLE = "seq=8192..65536*2\nl2.effective_bytes=6.25MiB,12.5MiB,25MiB,50MiB"
 DEFAULTS: dict[str, url.Value] = recipe.DEFAULTS | {
     "reference": "simfa-python",
     "reference_pinned": baseline.NAME,

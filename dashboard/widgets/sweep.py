@@ -22,6 +22,7 @@ from dashboard.widgets.experiment import start
 from dashboard.widgets.simulation import STATUS_HEIGHT_PX
 from presets.errors import PresetError
 
+VARIED_PX = 108  # label and three lines: as many parameters as a sweep may vary
 _MODES = {plan.GRID: "Grid", plan.LIST: "List", plan.SENSITIVITY: "Sensitivities"}
 _MODES_HELP = (
     "Grid: every combination. List: first values together, then second ones. Sensitivities: one preset value at a "
@@ -89,7 +90,7 @@ def _varied() -> str:
         st.caption("Values as 512,1024 or 1024..131072*2 or 32..128+32, with units; up to three parameters.")
     with left:
         text = st.text_area(
-            "Varied, one parameter a line", start("vary"), key="vary", height=90, persist_state="session"
+            "Varied, one parameter a line", start("vary"), key="vary", height=VARIED_PX, persist_state="session"
         )
     return text or ""
 

@@ -44,6 +44,14 @@ def test_sweep_a_what_if_see_the_best_and_take_the_rows(open_page):
     assert traffic[0] > traffic[2], "an L2 that holds K and V of a head reads them once"
 
 
+def test_three_parameters_are_seen_at_once(open_page):
+    page = open_page("sweep?vary=seq%3D1024%2C2048%0Abatch%3D1%2C2%0Acausal%3Dfalse%2Ctrue")
+    varied = page.get_by_label("Varied, one parameter a line")
+    varied.wait_for()
+    page.get_by_text("DRAM traffic from").first.wait_for()
+    assert varied.evaluate("field => field.scrollHeight - field.clientHeight") <= 0
+
+
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (1920, False), (1920, True)])
 def test_nothing_scrolls_sideways(open_page, width, dark):
     page = open_page(

@@ -1,5 +1,6 @@
 """The Sweep page, the what-if rows and the baseline through AppTest: every state, without a browser."""
 
+import json
 import time
 
 import pytest
@@ -29,13 +30,45 @@ def said(app, kind="caption"):
 def test_the_page_opens_with_a_worked_example():
     app = opened()
     assert not app.exception and not app.error
-    assert len(table(app)) == 24 and set(table(app)["State"]) == {"done"}
+    assert len(table(app)) == 16 and set(table(app)["State"]) == {"done"}
+
+
+def test_the_example_is_a_list_as_well():
+    app = opened(by="list")
+    assert not app.exception and not app.error
+    assert list(table(app)["State"]) == ["done"] * 4
+
+
+def test_each_l2_of_the_example_has_a_line_of_its_own():
+    shown = table(opened())
+    lines = shown.groupby("l2.effective_bytes")["DRAM traffic (GB)"].agg(tuple)
+    assert "25 MiB" in lines and len(set(lines)) == len(lines) == 4
+
+
+def test_state_and_reason_stand_before_the_numbers_and_are_wide_enough():
+    app = opened(vary="tile.kv_rows=176,240")
+    assert list(table(app))[:3] == ["tile.kv_rows", "State", "Why"]
+    widths = {name: told.get("width") for name, told in json.loads(app.dataframe[0].proto.columns).items()}
+    assert widths["State"] >= 80 and widths["Why"] >= 300, "'impossible' takes 76 px with its margins"
+
+
+def test_without_a_reason_there_is_no_column_for_it():
+    assert "Why" not in table(opened(vary="seq=1024,2048"))
 
 
 def test_impossible_points_say_why():
     app = opened(vary="tile.kv_rows=176,240")
     assert list(table(app)["State"]) == ["done", "impossible"]
     assert "278,528 B of shared memory" in table(app)["Why"][1]
+    words = said(app).replace("\\", "")
+    assert "1 of 2 points is impossible: the tile does not fit" in words and "278,528 B of shared memory" in words
+    assert "at 1 of 2 points" in charts(app)
+
+
+@pytest.mark.parametrize("by", ["list", "sensitivity"])
+def test_impossible_points_say_why_whatever_the_points_are(by):
+    app = opened(by=by, vary="tile.kv_rows=176,240", keys="tile.kv_rows", change="20", params="paper")
+    assert "points is impossible: the tile does not fit" in said(app).replace("\\", "") and not app.exception
 
 
 @pytest.mark.parametrize(
@@ -52,7 +85,7 @@ def test_a_parameter_is_added_from_the_picker():
     app = opened()
     app.selectbox(key="vary_pick").set_value("tma.inflight_lines").run()
     assert app.text_area(key="vary").value.endswith("tma.inflight_lines=32,64,128")
-    assert len(table(app)) == 72 and not app.exception
+    assert len(table(app)) == 48 and not app.exception
 
 
 def test_sensitivities_are_ranked():
@@ -143,7 +176,7 @@ def test_a_link_brings_the_baseline_with_the_stored_simulation():
 
 
 def test_figures_show_the_difference_to_the_baseline_until_values_are_asked_for():
-    app = opened(baseline="llm=llama3-8b&seq=1024")
+    app = opened(baseline="llm=llama3-8b&seq=8192")
     assert not app.exception and app.toggle(key="difference").value
     assert table(app)["DRAM traffic to baseline"][0] == "+0.0 %"
     assert "against the baseline" in charts(app)

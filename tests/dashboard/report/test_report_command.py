@@ -108,7 +108,8 @@ def test_sweep_holds_every_point(made, capsys):
     read = made(f"sweep {words}")
     rows = json.loads(headless(capsys, f"sweep {words} --format json"))
     assert [row["dram_bytes"] for row in read.downloads[0]] == [str(row["dram_bytes"]) for row in rows]
-    assert len(read.blocks) == 3 and "varied as a grid: seq, l2.effective_bytes" in read.words
+    assert len(read.blocks) == 3
+    assert "varied as a grid: seq=1024..8192*2; l2.effective_bytes=12MiB,25MiB" in read.words
 
 
 def test_sensitivities_are_a_tornado(made):

@@ -34,7 +34,7 @@ def test_a_grid_is_every_combination_the_last_parameter_fastest():
 def test_a_list_goes_row_by_row():
     made = plan.make(Recipe(), plan.LIST, "seq=512,1024\nbatch=8,4")
     assert changes(made) == [{"seq": "512", "batch": "8"}, {"seq": "1024", "batch": "4"}]
-    with pytest.raises(PresetError, match="seq has 2, batch has 1"):
+    with pytest.raises(PresetError, match="equally many values: seq has 2, batch has 1"):
         plan.make(Recipe(), plan.LIST, "seq=512,1024\nbatch=8")
 
 

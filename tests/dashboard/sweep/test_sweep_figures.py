@@ -40,7 +40,7 @@ def test_the_pareto_view_joins_the_front():
 
 def test_the_tornado_names_both_values():
     made = plan.sensitivity(Recipe(), ["sm.clock_hz"], 10)
-    bars, _, _ = analysis.tornado(evaluate.instant(made, "simfa-python"), analysis.METRICS["latency_us"])
+    bars, _ = analysis.tornado(evaluate.instant(made, "simfa-python"), analysis.METRICS["latency_us"])
     shown = headlines.bars(bars)
     assert shown[0][:3] == ("sm.clock_hz", "1.647 GHz", "2.013 GHz")
     chart = figures.tornado(shown, "Change", headlines.tornado(bars, analysis.METRICS["latency_us"], 10))
@@ -113,3 +113,11 @@ def test_numbers_in_a_heat_map_have_the_contrast_that_aa_asks_for(kind):
 def _linear(part):
     """WCAG 2.1, relative luminance."""
     return part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+
+
+def test_a_logarithmic_height_over_little_more_than_a_decade_has_several_ticks():
+    groups = views.groups(MADE, ROWS, METRIC)
+    chart = figures.lines(groups, "seq", METRIC.label, "title")
+    heights = [y for _, ys in groups.values() for y in ys]
+    assert chart.layout.yaxis.type == "log" and max(heights) / min(heights) < 100
+    assert sum(min(heights) <= tick <= max(heights) for tick in chart.layout.yaxis.tickvals) >= 3
