@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from dashboard.units import UNITS
 from presets.experiment import Experiment
 from presets.loader import flatten
 from presets.quantity import unit_of
 from presets.specs import Spec
+from presets.units import UNITS
 
 _ABSENT = "absent"
 _RATES = {"_flop_per_cycle": "FLOP/cycle", "_op_per_cycle": "op/cycle"}

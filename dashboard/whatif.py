@@ -8,10 +8,9 @@ from typing import Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from dashboard import units
 from dashboard.plain import of_fields
 from dashboard.recipe import Recipe
-from presets import loader
+from presets import loader, units
 from presets.bounds import AtMost
 from presets.errors import PresetError
 from presets.specs import Spec

@@ -2,8 +2,8 @@
 
 import pandas as pd
 
-from dashboard import assumptions, units
-from presets import loader, params
+from dashboard import assumptions
+from presets import loader, params, units
 from presets.errors import PresetError
 from presets.experiment import Experiment
 from presets.specs import GpuSpec, KernelSpec, LlmSpec, Spec

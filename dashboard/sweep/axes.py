@@ -4,8 +4,9 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from dashboard import settings, units
+from dashboard import settings
 from dashboard.recipe import PRESETS, WORKLOAD, choices, preset_keys, variables
+from presets import units
 from presets.errors import PresetError, unknown
 from presets.quantity import Number, parse_number
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from dashboard import units
 from dashboard.compare import digits
 from dashboard.plain import brief
 from dashboard.recipe import WORKLOAD
@@ -11,6 +10,7 @@ from dashboard.sweep.analysis import Bar, Metric
 from dashboard.sweep.evaluate import DONE, FAILED, IMPOSSIBLE, Row
 from dashboard.sweep.plan import Plan
 from dashboard.sweep.views import shared
+from presets import units
 from presets.errors import PresetError
 
 _SHOWN_BARS = 12

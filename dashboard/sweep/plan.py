@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from dashboard import settings, units
+from dashboard import settings
+from dashboard.plain import of_fields
 from dashboard.recipe import Recipe
 from dashboard.sweep import axes as axis_text
 from dashboard.sweep.axes import Axis
-from presets import loader
+from presets import loader, units
 from presets.errors import PresetError
 from presets.experiment import Experiment
 from presets.quantity import Number, unit_of
@@ -143,8 +144,7 @@ def _point(recipe: Recipe, changes: Mapping[str, str], role: str, load: Any = lo
     try:
         return Point(changes, recipe.changed(changes).experiment(load), role=role)
     except PresetError as error:
-        said = str(error).removeprefix("--set: ").removeprefix("--")  # options of the command line
-        return Point(changes, None, said, role)
+        return Point(changes, None, "\n".join(map(of_fields, str(error).splitlines())), role)
 
 
 def _check_count(count: int, how: str) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from dashboard import standing, units
+from dashboard import standing
 from dashboard.catalog import ESTIMATORS
 from dashboard.compare import digits
 from dashboard.sweep import analysis
@@ -13,6 +13,7 @@ from dashboard.sweep.analysis import Cost, Metric
 from dashboard.sweep.axes import Axis
 from dashboard.sweep.evaluate import DONE, WAITING, Row
 from dashboard.sweep.plan import Plan
+from presets import units
 
 Group = tuple[list[Any], list[Any]]
 _MIB = 2**20

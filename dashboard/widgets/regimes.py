@@ -5,8 +5,9 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import units, what_if
+from dashboard import what_if
 from dashboard.widgets import url
+from presets import units
 from presets.experiment import Experiment
 
 KEYS: dict[str, url.Value] = {

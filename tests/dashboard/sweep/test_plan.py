@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard import units
 from dashboard.recipe import PRESETS, WORKLOAD, Recipe
 from dashboard.sweep import evaluate, plan, summary
 from dashboard.sweep.axes import parse_axis
+from presets import units
 from presets.errors import PresetError
 from presets.quantity import parse_number
 
