@@ -183,7 +183,8 @@ def cluster(tmp_path, monkeypatch):
     started = [
         start("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(contact), *local)
     ]
-    wait_for(contact.exists, "the start of the scheduler")
+    written = lambda: contact.exists() and contact.read_text().rstrip().endswith("}")  # noqa: E731
+    wait_for(written, "the start of the scheduler")
     address = json.loads(contact.read_text())["address"]
     options = [address, "--host", "127.0.0.1", "--nthreads", "1", "--no-nanny", *local]
     started += [start("dask_worker", *options, "--local-directory", str(tmp_path)) for _ in range(2)]
