@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
+from dashboard.citation import overrides
 from presets import loader, params
 from presets.arguments import bare_shape, build, parse_settings
 from presets.errors import PresetError, unknown
@@ -86,8 +87,7 @@ class Recipe:
 
     def what_if(self, experiment: Experiment) -> str:
         """The preset values that are changed in this recipe's experiment, to end a line of words; or nothing."""
-        of = (experiment.gpu, experiment.kernel, experiment.llm)
-        changed = {key for spec in of for key, origin in spec.provenance.items() if origin.label == "override"}
+        changed = overrides(experiment)
         said = ", ".join(f"{key}={value}" for key, value in self.settings().items() if key in changed)
         return f", what if {said}" if said else ""
 

@@ -35,9 +35,7 @@ class Regimes:
     experiment: Experiment
     points: pd.DataFrame
     boundary_tokens: int  # the shortest K/V that fails Eq. (4)
-    live_boundary_tokens: (
-        int | None
-    )  # the same for the heads in reuse there, passed over again; None: up to LONGEST
+    live_boundary_tokens: int | None  # of the heads in reuse there, passed over again; None: none up to LONGEST
     off_ideal_tokens: int | None  # the shortest at which launch order leaves the ideal line; None: as above
     wave_steps: tuple[tuple[int, int], ...]  # (waves, shortest length with that many), doublings only
     sweeps_query: bool

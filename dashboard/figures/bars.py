@@ -6,6 +6,7 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from dashboard.compare import difference, digits
 from dashboard.figures.style import CEILING, finish
 
 # (subplot title with unit, [(record key, label, opacity)], scale)
@@ -71,8 +72,7 @@ def _said(value: float | None, before: float | None) -> str:
     """A bar's value, and below it the difference to the baseline's."""
     if value is None:
         return ""
-    change = f"{100 * (value / before - 1):+.1f} %" if before else ""
-    return "<br>".join(part for part in (f"{value:,.3g}" if value < 1000 else f"{value:,.0f}", change) if part)
+    return "<br>".join(filter(None, (digits(value), difference(value, before))))
 
 
 def _baseline(panels: go.Figure, labels: Sequence[str], before: Sequence[float | None], column: int) -> None:
